@@ -1,0 +1,1 @@
+"""Paged KV-cache memory for LLM inference: a kernel-first research framework."""

@@ -1,0 +1,90 @@
+"""Configuration: frozen, validated once, passed explicitly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paged.errors import ConfigError
+
+POLICIES = ("fcfs", "priority")
+BATCHINGS = ("continuous", "static")
+PREEMPTIONS = ("recompute", "swap")
+EVICTIONS = ("lru", "fifo")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConfigError(message)
+
+
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    _require(value in choices, f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def _require_at_least(name: str, value: int, least: int) -> None:
+    _require(value >= least, f"{name} must be at least {least}, got {value}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheConfig:
+    """The KV pool and the policy that hands it out.
+
+    num_blocks: physical blocks; a pool of S slots has S // block_size of them.
+    block_size: slots per block.
+    max_model_len: most tokens one sequence may come to.
+    watermark: share of the blocks kept free when a request is admitted (paged).
+    num_host_blocks: blocks of host memory for swapped sequences (paged).
+    blocks_per_page: blocks in one physical page (virtual).
+    """
+
+    num_blocks: int
+    block_size: int = 16
+    max_model_len: int = 2048
+    allocator: str = "paged"
+    watermark: float = 0.01
+    enable_prefix_caching: bool = False
+    eviction: str = "lru"
+    num_host_blocks: int = 0
+    blocks_per_page: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("num_blocks", "block_size", "max_model_len", "blocks_per_page"):
+            _require_at_least(name, getattr(self, name), 1)
+        _require_at_least("num_host_blocks", self.num_host_blocks, 0)
+        _require(
+            0.0 <= self.watermark < 1.0,
+            f"watermark is a share of the pool, 0 <= watermark < 1, got {self.watermark}",
+        )
+        _require_choice("eviction", self.eviction, EVICTIONS)
+
+    @property
+    def capacity_slots(self) -> int:
+        """Slots of the whole pool."""
+        return self.num_blocks * self.block_size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfig:
+    """Who runs in the next step.
+
+    max_num_seqs: most sequences that hold memory at once.
+    max_num_batched_tokens: token budget of one step; None means no limit, so that
+        every admitted prompt is computed in one step.
+    lookahead: requests behind a head that does not fit which may be tried instead.
+    """
+
+    max_num_seqs: int = 256
+    max_num_batched_tokens: int | None = 2048
+    policy: str = "fcfs"
+    batching: str = "continuous"
+    preemption: str = "recompute"
+    lookahead: int = 0
+
+    def __post_init__(self) -> None:
+        _require_at_least("max_num_seqs", self.max_num_seqs, 1)
+        _require_at_least("lookahead", self.lookahead, 0)
+        if self.max_num_batched_tokens is not None:
+            _require_at_least("max_num_batched_tokens", self.max_num_batched_tokens, 1)
+        _require_choice("policy", self.policy, POLICIES)
+        _require_choice("batching", self.batching, BATCHINGS)
+        _require_choice("preemption", self.preemption, PREEMPTIONS)

@@ -1,0 +1,44 @@
+"""Every error that `paged` raises on purpose.
+
+One class per decision a caller makes. Each leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+
+class PagedError(Exception):
+    """Base of all errors raised by this package."""
+
+
+class ConfigError(PagedError, ValueError):
+    """A configuration value is out of range or contradicts another."""
+
+
+class OutOfBlocks(PagedError):
+    """The pool cannot supply the blocks asked for: preempt and retry."""
+
+    def __init__(self, *, num_needed: int, num_available: int) -> None:
+        self.num_needed = num_needed
+        self.num_available = num_available
+        super().__init__(
+            f"needed {num_needed} blocks, {num_available} available;"
+            " preempt a sequence and retry"
+        )
+
+
+class RequestRefused(PagedError, ValueError):
+    """The request can never be served with this configuration."""
+
+
+class UnknownRow(PagedError, KeyError):
+    """The row holds no live sequence."""
+
+
+class IntegrityError(PagedError, AssertionError):
+    """An internal invariant is broken: a bug in `paged`, never in its caller."""
+
+
+def check(condition: bool, message: str) -> None:
+    """Raise IntegrityError with message unless condition holds."""
+    if not condition:
+        raise IntegrityError(message)

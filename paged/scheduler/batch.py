@@ -1,0 +1,155 @@
+"""The ragged batch of one step, and what an executor answers."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from paged.allocator.base import NO_MOVES, BlockMoves
+from paged.allocator.block_table import BlockTables
+from paged.scheduler.request import FinishReason, Request
+from paged.types import BlockArray, BoolArray, IndexArray, TokenArray
+
+
+class Blocked(enum.Enum):
+    """What kept the next waiting request from being admitted in a step."""
+
+    NOTHING = "nothing"
+    MEMORY = "memory"
+    TOKEN_BUDGET = "token_budget"
+    SEQUENCE_LIMIT = "sequence_limit"
+    BATCH_RUNNING = "batch_running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A request that got rows in this step, for the first time or again.
+
+    rows[i] carries sequence sequence_indices[i] of the request.
+    """
+
+    request: Request
+    rows: IndexArray
+    sequence_indices: tuple[int, ...]
+    num_cached_tokens: int
+    is_resumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """All tokens of one step, by sequence. Prefill, chunk and decode are the same.
+
+    Order of work for an executor: swap_out, swap_in, copies, then the tokens.
+
+    rows[seqs]: row of each sequence that computes tokens in this step.
+    num_computed[seqs]: tokens whose K and V were stored before the step.
+    num_scheduled[seqs]: tokens the step computes, at least 1 each.
+    num_samples[seqs]: tokens to draw at the end: 0 while a prompt is unfinished, 1, or
+        the number of sequences when a group's shared prompt is complete.
+    tokens[max_rows, max_model_len]: token ids by row; valid until the step's update.
+    """
+
+    step: int
+    rows: IndexArray
+    num_computed: IndexArray
+    num_scheduled: IndexArray
+    num_samples: IndexArray
+    tables: BlockTables
+    tokens: TokenArray
+    swap_out: BlockMoves = NO_MOVES
+    swap_in: BlockMoves = NO_MOVES
+    copies: BlockMoves = NO_MOVES
+    admitted: tuple[Admitted, ...] = ()
+    num_preempted: int = 0
+    num_recomputed_tokens: int = 0
+    num_waiting: int = 0
+    blocked: Blocked = Blocked.NOTHING
+
+    @property
+    def num_seqs(self) -> int:
+        """Sequences that compute tokens in this step."""
+        return len(self.rows)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens computed in this step."""
+        return int(self.num_scheduled.sum())
+
+    @property
+    def num_context_tokens(self) -> int:
+        """Tokens whose K and V attention reads in this step."""
+        return int(self.num_computed.sum() + self.num_scheduled.sum())
+
+    @property
+    def seq_lens(self) -> IndexArray:
+        """[seqs] tokens stored when the step has run."""
+        return self.num_computed + self.num_scheduled
+
+    @property
+    def query_start(self) -> IndexArray:
+        """[seqs + 1] first flat token of each sequence, then the total."""
+        return np.concatenate([[0], np.cumsum(self.num_scheduled)])
+
+    @property
+    def block_tables(self) -> BlockArray:
+        """[seqs, max blocks] physical block ids; columns beyond seq_lens are garbage."""
+        width = -(-int(self.seq_lens.max(initial=1)) // self.tables.block_size)
+        return self.tables.ids[self.rows, :width]
+
+    def flatten(self) -> FlatTokens:
+        """Lay all tokens of the step out one after the other. O(tokens)."""
+        starts = self.query_start
+        rows = np.repeat(self.rows, self.num_scheduled)
+        within = np.arange(starts[-1]) - np.repeat(starts[:-1], self.num_scheduled)
+        positions = np.repeat(self.num_computed, self.num_scheduled) + within
+        size = self.tables.block_size
+        blocks = self.tables.ids[rows, positions // size].astype(np.int64)
+        return FlatTokens(
+            tokens=self.tokens[rows, positions],
+            positions=positions,
+            slot_mapping=blocks * size + positions % size,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlatTokens:
+    """Per-token arrays of a batch, each [num_tokens].
+
+    slot_mapping: slot of the pool that the token's K and V go to.
+    """
+
+    tokens: TokenArray
+    positions: IndexArray
+    slot_mapping: IndexArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """What an executor made of a batch.
+
+    tokens[sum(num_samples)]: drawn tokens, in the order of batch.rows.
+    is_stopped[sum(num_samples)]: the token ends its sequence (end of text, stop id).
+    duration_s: time the step took on the engine's clock.
+    """
+
+    tokens: TokenArray
+    is_stopped: BoolArray
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """One sequence that ended in an update."""
+
+    request: Request
+    sequence_index: int
+    tokens: TokenArray
+    reason: FinishReason
+    num_preemptions: int
+
+    @property
+    def num_new_tokens(self) -> int:
+        """Output length in tokens."""
+        return len(self.tokens) - self.request.num_prompt_tokens
