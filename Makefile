@@ -1,0 +1,54 @@
+# Every target creates .venv and installs what it needs; a second call costs nothing.
+# ARGS passes flags on: make fragmentation ARGS="--quick --out results/quick"
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+
+CREATED := $(VENV)/.created
+BASE := $(VENV)/.installed-base
+DEV := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help fragmentation test check bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+fragmentation: $(BASE) ## paged versus contiguous KV memory: table, figures, CSV, report
+	$(PY) -m experiments.fragmentation $(ARGS)
+
+test: $(DEV) ## all tests
+	$(PY) -m pytest -n auto --benchmark-disable $(ARGS)
+
+check: $(DEV) ## format, lint, types, then all tests
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m pyright
+	$(PY) -m pytest -n auto --benchmark-disable $(ARGS)
+
+bench: $(DEV) ## microbenchmarks
+	$(PY) -m pytest bench $(ARGS)
+
+clean: ## remove the environment, caches and builds, but no results
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(CREATED):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "paged needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "$(PYTHON) has no venv module; on Debian: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(BASE): pyproject.toml | $(CREATED)
+	$(PIP) install --quiet --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(CREATED)
+	$(PIP) install --quiet --editable '.[dev]'
+	@touch $(BASE) $@
