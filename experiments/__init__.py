@@ -1,0 +1,1 @@
+"""Experiments that drive the production allocators and scheduler on workloads."""

@@ -1,0 +1,111 @@
+"""Text files of records, CSV or JSON lines, plain or gzipped."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from experiments.workload.errors import WorkloadError, require
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One row of a file: its line, counted from 1, and its values by field name."""
+
+    line: int
+    fields: Mapping[str, object]
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Iterate over the rows of a file; a first line that opens a brace means JSON lines.
+
+    Blank lines are no rows.
+    Raises: WorkloadError, naming file and line, for what is no such file.
+    """
+    lines = list(read_lines(path))
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        raise WorkloadError(f"{path}: the file is empty; expected a trace")
+    return _read_json(path, lines) if first.lstrip().startswith("{") else _read_csv(path, lines)
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Iterate over the lines of a UTF-8 text file, unzipped where need be.
+
+    Raises: WorkloadError if the file cannot be read or is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            yield from io.TextIOWrapper(_unzip(path, file), encoding="utf-8-sig")
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WorkloadError(f"{path}: cannot be read: {reason}; give a readable file") from error
+    except UnicodeDecodeError as error:
+        raise WorkloadError(f"{path}: not UTF-8 text ({error}); expected CSV or JSON") from error
+
+
+def _unzip(path: Path, file: io.BufferedReader) -> BinaryIO:
+    """Open the gzip stream in a file, if there is one."""
+    is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
+    require(
+        is_gzip or path.suffix != ".gz",
+        f"{path}: named .gz but not gzip data; rename it or compress it",
+    )
+    return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_gzip else file
+
+
+def _read_json(path: Path, lines: list[str]) -> Iterator[Record]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield Record(line=number, fields=_parse_object(path, number, line))
+
+
+def _parse_object(path: Path, number: int, line: str) -> Mapping[str, object]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise WorkloadError(
+            f"{path}:{number}: malformed JSON ({error}); expected one object per line"
+        ) from error
+    require(
+        isinstance(value, dict),
+        f"{path}:{number}: expected a JSON object, got {type(value).__name__}",
+    )
+    return cast(Mapping[str, object], value)
+
+
+def _read_csv(path: Path, lines: list[str]) -> Iterator[Record]:
+    reader = csv.reader(lines, strict=True)
+    header: list[str] | None = None
+    try:
+        for row in reader:
+            if not row:
+                continue
+            if header is None:
+                header = _parse_header(path, reader.line_num, row)
+                continue
+            require(
+                len(row) == len(header),
+                f"{path}:{reader.line_num}: expected {len(header)} fields, got {len(row)}",
+            )
+            yield Record(line=reader.line_num, fields=dict(zip(header, row, strict=True)))
+    except csv.Error as error:
+        raise WorkloadError(f"{path}:{reader.line_num}: malformed CSV ({error})") from error
+
+
+def _parse_header(path: Path, line: int, row: list[str]) -> list[str]:
+    header = [name.strip() for name in row]
+    require(
+        len(set(header)) == len(header),
+        f"{path}:{line}: a column name occurs twice in {', '.join(header)}; rename one",
+    )
+    return header
