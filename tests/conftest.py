@@ -1,8 +1,9 @@
-"""Settings and fixtures of the whole suite: fixed seeds, the folder of real traces."""
+"""Settings and fixtures of the whole suite: fixed seeds, real traces, the source tree."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,6 @@ settings.load_profile("paged")
 
 
 @pytest.fixture(scope="session")
-def repository() -> Path:
-    """Root of the checkout."""
-    return Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="session")
 def traces_dir() -> Path:
     """Folder of the public traces, named by PAGED_TRACES; skips without the variable."""
     name = os.environ.get("PAGED_TRACES")
@@ -30,3 +25,25 @@ def traces_dir() -> Path:
     if not folder.is_dir():
         pytest.fail(f"PAGED_TRACES must name a folder, got {name!r}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Root of the checkout."""
+    return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def project_files(repository: Path) -> list[Path]:
+    """Every file that git tracks or would add, relative to the root, sorted."""
+    if not (repository / ".git").exists():
+        pytest.skip("not a git checkout: which files belong to the project is unknown")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = {Path(name) for name in listed.stdout.split("\0") if name}
+    return sorted(name for name in names if (repository / name).is_file())
