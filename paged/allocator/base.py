@@ -138,8 +138,11 @@ class Allocator(Protocol):
         """Move what rows own alone to the host; None if it cannot (then recompute)."""
         ...
 
-    def swap_in(self, rows: IndexArray) -> BlockMoves | None:
-        """Bring swapped rows back, sharing rebuilt; None if there is no room yet."""
+    def swap_in(self, rows: IndexArray, headroom_blocks: int = 0) -> BlockMoves | None:
+        """Bring swapped rows back, sharing rebuilt; None if there is no room yet.
+
+        headroom_blocks: as in `Demand`.
+        """
         ...
 
     def usage(self, final_tokens: IndexArray | None) -> SlotUsage:

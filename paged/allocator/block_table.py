@@ -42,6 +42,13 @@ class BlockTables:
         self.is_live[rows] = True
         return rows
 
+    def take_row(self, row: int) -> None:
+        """Hand out one particular empty row. O(rows). Raises UnknownRow if it is live."""
+        if not 0 <= row < self.max_rows or self.is_live[row]:
+            raise UnknownRow(f"row {row} is not free")
+        self._free_rows.remove(row)
+        self.is_live[row] = True
+
     def give_rows(self, rows: IndexArray) -> None:
         """Take rows back. The caller has released their blocks already."""
         self.is_live[rows] = False

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from paged.allocator.block_table import BlockTables
 from paged.errors import check
+from paged.types import BlockArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +57,58 @@ class SlotUsage:
             "cached_free": self.cached_free,
             "free": self.free,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedSplit:
+    """Granted slots of live rows, split by what they hold or will hold."""
+
+    token: int
+    reserved: int
+    internal: int
+    granted_unused: int
+
+
+def split_grants(used: IndexArray, granted: IndexArray, final: IndexArray | None) -> GrantedSplit:
+    """Split grants that no two rows share. All arrays are in slots, one entry a grant."""
+    token = int(used.sum())
+    unused = int(granted.sum()) - token
+    if final is None:
+        return GrantedSplit(token, 0, 0, unused)
+    internal = int((granted - np.maximum(final, used)).clip(min=0).sum())
+    return GrantedSplit(token, unused - internal, internal, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBlocks:
+    """Block ids held by rows, one entry for each (row, block) pair.
+
+    row, column: where the block stands in the tables.
+    """
+
+    block: BlockArray
+    row: IndexArray
+    column: IndexArray
+
+
+def split_shared_grants(
+    tables: BlockTables, held: HeldBlocks, final: IndexArray | None
+) -> tuple[GrantedSplit, int]:
+    """Split blocks that rows may share, each block counted once.
+
+    A shared block is as full as its fullest holder makes it. Also returns the number of
+    distinct blocks. final[max_rows]: as for `Allocator.usage`.
+    """
+    size = tables.block_size
+    blocks, entry = np.unique(held.block, return_inverse=True)
+
+    def fill(tokens_by_row: IndexArray) -> IndexArray:
+        slots = (tokens_by_row[held.row] - held.column * size).clip(0, size)
+        fullest = np.zeros(len(blocks), np.int64)
+        np.maximum.at(fullest, entry, slots)
+        return fullest
+
+    used = fill(tables.num_tokens)
+    granted = np.full(len(blocks), size, np.int64)
+    split = split_grants(used, granted, None if final is None else fill(final))
+    return split, len(blocks)

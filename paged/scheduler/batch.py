@@ -102,7 +102,9 @@ class Batch:
         """Lay all tokens of the step out one after the other. O(tokens)."""
         starts = self.query_start
         rows = np.repeat(self.rows, self.num_scheduled)
-        within = np.arange(starts[-1]) - np.repeat(starts[:-1], self.num_scheduled)
+        within = np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(
+            starts[:-1], self.num_scheduled
+        )
         positions = np.repeat(self.num_computed, self.num_scheduled) + within
         size = self.tables.block_size
         blocks = self.tables.ids[rows, positions // size].astype(np.int64)

@@ -1,0 +1,122 @@
+"""Reference-counted physical blocks: free, held, or cached and evictable."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paged.allocator.eviction import EvictionQueue, LruQueue
+from paged.allocator.prefix_cache import PrefixCache
+from paged.errors import OutOfBlocks, check
+from paged.types import BlockArray, IndexArray
+
+
+class BlockPool:
+    """Blocks [0, num_blocks), each free, held by someone, or cached and held by none.
+
+    The free list is a stack in one array, so taking or giving k blocks is one slice.
+    With a prefix cache, a block dropped by its last holder stays hittable until it is
+    evicted; it counts as available all the same.
+    """
+
+    def __init__(self, num_blocks: int, cache: PrefixCache | None = None) -> None:
+        self.num_blocks = num_blocks
+        self.references: IndexArray = np.zeros(num_blocks, np.int64)
+        self._cache = cache
+        self._evictable: EvictionQueue = LruQueue(num_blocks)
+        # The lowest ids are on top of the stack, so a fresh pool hands out 0, 1, 2, ...
+        self._stack: BlockArray = np.arange(num_blocks, dtype=np.int32)[::-1].copy()
+        self._num_free = num_blocks
+
+    @property
+    def num_free(self) -> int:
+        """Blocks that hold nothing worth keeping."""
+        return self._num_free
+
+    @property
+    def num_evictable(self) -> int:
+        """Blocks that nobody holds but whose content can still be hit."""
+        return len(self._evictable)
+
+    @property
+    def num_available(self) -> int:
+        """Blocks that `take` can supply."""
+        return self._num_free + len(self._evictable)
+
+    @property
+    def num_held(self) -> int:
+        """Blocks that someone holds."""
+        return self.num_blocks - self.num_available
+
+    def take(self, count: int) -> BlockArray:
+        """Hand out count blocks with one reference each, evicting if need be.
+
+        Raises OutOfBlocks (nothing is changed).
+        """
+        if count > self._num_free:
+            self._evict(count)
+        end = self._num_free
+        self._num_free = end - count
+        blocks = self._stack[self._num_free : end][::-1].copy()
+        self.references[blocks] = 1
+        return blocks
+
+    def _evict(self, count: int) -> None:
+        if count > self.num_available:
+            raise OutOfBlocks(num_needed=count, num_available=self.num_available)
+        evicted = self._evictable.pop(count - self._num_free)
+        if self._cache is not None:
+            self._cache.forget(evicted)
+        self._push(evicted)
+
+    def retain(self, blocks: BlockArray, count: int = 1) -> None:
+        """Add count references to each of several distinct blocks."""
+        idle = blocks[self.references[blocks] == 0]
+        if len(idle):
+            self._evictable.remove(idle)
+        self.references[blocks] += count
+
+    def drop(self, blocks: BlockArray) -> None:
+        """Give up one reference to each of several distinct blocks, leaves first."""
+        self.references[blocks] -= 1
+        idle = blocks[self.references[blocks] == 0]
+        if self._cache is None:
+            self._push(idle)
+            return
+        is_cached = self._cache.is_cached[idle]
+        self._evictable.push(idle[is_cached])
+        self._push(idle[~is_cached])
+
+    def discard(self, blocks: BlockArray) -> None:
+        """Free cached blocks that nobody holds at once: their content is useless."""
+        self._evictable.remove(blocks)
+        if self._cache is not None:
+            self._cache.forget(blocks)
+        self._push(blocks)
+
+    def num_idle(self, blocks: BlockArray) -> int:
+        """How many of these blocks nobody holds."""
+        return int(np.count_nonzero(self.references[blocks] == 0))
+
+    def _push(self, blocks: BlockArray) -> None:
+        end = self._num_free + len(blocks)
+        self._stack[self._num_free : end] = blocks[::-1]
+        self._num_free = end
+
+    def check_integrity(self) -> None:
+        """Raise IntegrityError unless free, evictable and held partition the pool."""
+        free = self._stack[: self._num_free]
+        queued = self._evictable.in_order()
+        held = np.flatnonzero(self.references > 0)
+        everyone = np.concatenate([free, queued, held])
+        check(
+            np.array_equal(np.sort(everyone), np.arange(self.num_blocks)),
+            f"{len(free)} free + {len(queued)} evictable + {len(held)} held blocks"
+            f" are not exactly the {self.num_blocks} of the pool",
+        )
+        check(bool((self.references >= 0).all()), "a block has a negative reference count")
+        if self._cache is None:
+            return
+        self._cache.check_integrity()
+        check(bool(self._cache.is_cached[queued].all()), "an evictable block is not cached")
+        check(not bool(self._cache.is_cached[free].any()), "a free block is still hittable")
+        self._cache.check_leaves_first(queued)

@@ -1,0 +1,98 @@
+"""Which cached block nobody uses is given up first."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from paged.errors import check
+from paged.types import BlockArray, IndexArray
+
+_NOT_QUEUED = -1
+
+
+class EvictionQueue(Protocol):
+    """Cached blocks that no sequence holds, in the order they will be evicted."""
+
+    def __len__(self) -> int: ...
+
+    def push(self, blocks: BlockArray) -> None:
+        """Add blocks that nobody holds any more; callers put leaves before parents."""
+        ...
+
+    def remove(self, blocks: BlockArray) -> None:
+        """Take out blocks that are held again or no longer cached."""
+        ...
+
+    def pop(self, count: int) -> BlockArray:
+        """Take out the count blocks to evict first. The caller checked len()."""
+        ...
+
+    def in_order(self) -> BlockArray:
+        """All queued blocks, first to be evicted first. A query."""
+        ...
+
+
+class LruQueue:
+    """Least recently released first, every operation one array slice.
+
+    A block removed from the middle leaves its entry behind in the log; the entry is
+    known to be stale because `_place` of the block points elsewhere. Each entry is
+    written once and skipped at most once, so eviction is O(1) amortised. A sequence
+    releases its tail first, so leaves are evicted before their parents.
+    """
+
+    def __init__(self, num_blocks: int) -> None:
+        # invariant: _log[_place[b]] == b for queued b, and _head <= _place[b] < _tail.
+        self._log: BlockArray = np.zeros(2 * num_blocks, np.int32)
+        self._place: IndexArray = np.full(num_blocks, _NOT_QUEUED, np.int64)
+        self._head = 0
+        self._tail = 0
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def push(self, blocks: BlockArray) -> None:
+        """Add blocks, the first of them to be evicted first."""
+        count = len(blocks)
+        if self._tail + count > len(self._log):
+            self._compact()
+        end = self._tail + count
+        self._log[self._tail : end] = blocks
+        self._place[blocks] = np.arange(self._tail, end)
+        self._tail = end
+        self._length += count
+
+    def remove(self, blocks: BlockArray) -> None:
+        """Take out queued blocks wherever they stand."""
+        self._place[blocks] = _NOT_QUEUED
+        self._length -= len(blocks)
+
+    def pop(self, count: int) -> BlockArray:
+        """Take out the count least recently pushed blocks."""
+        taken: list[BlockArray] = []
+        missing = count
+        while missing:
+            end = min(self._head + missing, self._tail)
+            entries = self._log[self._head : end]
+            fresh = entries[self._place[entries] == np.arange(self._head, end)]
+            taken.append(fresh.copy())
+            missing -= len(fresh)
+            self._head = end
+        blocks = np.concatenate(taken) if taken else np.zeros(0, np.int32)
+        self.remove(blocks)
+        return blocks
+
+    def in_order(self) -> BlockArray:
+        """All queued blocks, least recently pushed first."""
+        entries = self._log[self._head : self._tail]
+        return entries[self._place[entries] == np.arange(self._head, self._tail)]
+
+    def _compact(self) -> None:
+        blocks = self.in_order().copy()
+        self._log[: len(blocks)] = blocks
+        self._place[blocks] = np.arange(len(blocks))
+        self._head, self._tail = 0, len(blocks)
+        check(len(blocks) == self._length, "eviction queue lost count of its blocks")

@@ -1,0 +1,316 @@
+"""On-demand block allocation with sharing, copy-on-write, prefix cache and swap.
+
+Source: PagedAttention, SOSP'23, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from paged.allocator.base import NO_MOVES, Admission, BlockMoves, Demand
+from paged.allocator.block_pool import BlockPool
+from paged.allocator.block_table import BlockTables
+from paged.allocator.prefix_cache import PrefixCache
+from paged.allocator.prefix_chain import PrefixChains
+from paged.allocator.swap import SwapSpace
+from paged.allocator.usage import HeldBlocks, SlotUsage, split_grants, split_shared_grants
+from paged.config import CacheConfig
+from paged.errors import ConfigError, OutOfBlocks, UnknownRow, check
+from paged.types import BlockArray, BoolArray, IndexArray, TokenArray
+
+
+class PagedAllocator:
+    """Fixed-size blocks handed out one by one and shared by reference count."""
+
+    name = "paged"
+
+    def __init__(self, config: CacheConfig, *, max_rows: int) -> None:
+        self.num_blocks = config.num_blocks
+        self.block_size = config.block_size
+        self.tables = BlockTables(
+            max_rows=max_rows,
+            max_model_len=config.max_model_len,
+            block_size=config.block_size,
+        )
+        self.num_watermark_blocks = math.ceil(config.watermark * config.num_blocks)
+        self._cache: PrefixCache | None = None
+        if config.enable_prefix_caching:
+            self._cache = PrefixCache(
+                num_blocks=config.num_blocks,
+                block_size=config.block_size,
+                max_blocks_per_row=self.tables.max_blocks_per_row,
+            )
+        self.pool = BlockPool(config.num_blocks, self._cache)
+        self._chains = PrefixChains(self.tables, self.pool, self._cache) if self._cache else None
+        self.swap = SwapSpace(self.tables, self.pool, self._cache, config.num_host_blocks)
+        # Rows whose last block other rows may hold too, so a write must check for it.
+        self._may_share_tail: BoolArray = np.zeros(max_rows, np.bool_)
+        self._num_may_share = 0
+        # Sources of copies that the step in flight has yet to make.
+        self._pinned: list[BlockArray] = []
+        # The keys of the prompt looked up last: a blocked head is looked up every step.
+        self._keys_memo: tuple[TokenArray, list[int]] | None = None
+
+    @property
+    def capacity_slots(self) -> int:
+        """Slots of the whole pool."""
+        return self.num_blocks * self.block_size
+
+    def refusal(self, demand: Demand) -> str | None:
+        """Say why the tokens known now exceed the whole pool, None if they fit."""
+        if demand.num_sequences > self.tables.max_rows:
+            return (
+                f"{demand.num_sequences} sequences exceed the {self.tables.max_rows}"
+                " that can run at once"
+            )
+        needed = -(-demand.num_tokens // self.block_size)
+        if needed > self.num_blocks:
+            return (
+                f"{demand.num_tokens} tokens need {needed} blocks of {self.block_size},"
+                f" the pool has {self.num_blocks}"
+            )
+        return None
+
+    def admit(self, demand: Demand) -> Admission | None:
+        """Give a request rows, its cached prefix, and room for all tokens it has now.
+
+        Source: SOSP'23 section 4.5 (all-or-nothing); the watermark keeps blocks back
+        for running sequences, and is waived when no row is live.
+        """
+        if self.tables.num_free_rows < demand.num_sequences:
+            return None
+        hit = self._match(demand)
+        is_whole = len(hit) * self.block_size >= demand.num_tokens
+        if is_whole and not self._fits(demand, hit, num_copies=1):
+            hit, is_whole = hit[:-1], False
+        if not self._fits(demand, hit, num_copies=int(is_whole)):
+            return None
+        return self._admit(demand, hit, is_whole)
+
+    def _match(self, demand: Demand) -> BlockArray:
+        cache, tokens = self._cache, demand.tokens
+        if cache is None or tokens is None:
+            return np.zeros(0, np.int32)
+        if self._keys_memo is None or self._keys_memo[0] is not tokens:
+            self._keys_memo = (tokens, cache.keys_of(tokens))
+        return cache.match(tokens, self._keys_memo[1])
+
+    def _fits(self, demand: Demand, hit: BlockArray, num_copies: int) -> bool:
+        total = -(-demand.num_tokens // self.block_size)
+        needed = total - len(hit) + num_copies + self.pool.num_idle(hit)
+        return self.pool.num_available - needed >= self._num_kept_back(demand.headroom_blocks)
+
+    def _num_kept_back(self, headroom_blocks: int) -> int:
+        is_idle = self.tables.num_free_rows == self.tables.max_rows
+        return 0 if is_idle else self.num_watermark_blocks + headroom_blocks
+
+    def _admit(self, demand: Demand, hit: BlockArray, is_whole: bool) -> Admission:
+        total = -(-demand.num_tokens // self.block_size)
+        self.pool.retain(hit)
+        fresh = self.pool.take(total - len(hit) + int(is_whole))
+        rows = self.tables.take_rows(demand.num_sequences)
+        lead = int(rows[0])
+        copies, kept = NO_MOVES, hit
+        if is_whole:
+            # A whole hit still computes its last token, for the logits; the write must
+            # not touch the shared block. The source stays held until the copy is made.
+            copies, kept = BlockMoves(hit[-1:], fresh[:1]), hit[:-1]
+            self._pinned.append(hit[-1:])
+        self.tables.ids[lead, :total] = np.concatenate([kept, fresh])
+        self.tables.num_blocks[lead] = total
+        num_cached = min(len(hit) * self.block_size, demand.num_tokens - 1)
+        self.tables.num_tokens[lead] = num_cached
+        if self._chains is not None:
+            for row in rows.tolist():
+                self._chains.start(row, 0)
+            self._chains.start(lead, len(kept))
+        return Admission(rows=rows, num_cached_tokens=num_cached, copies=copies)
+
+    def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:
+        """Give rows the blocks and the private tail that their next tokens need."""
+        have = self.tables.num_blocks[rows]
+        need = -(-num_tokens // self.block_size) - have
+        which = np.flatnonzero(need > 0)
+        shared = self._shared_tails(rows) if self._num_may_share else []
+        if len(which) or shared:
+            self._check_room(rows[which], have[which] + need[which], need[which], len(shared))
+        if len(which):
+            self._append(rows[which], have[which], need[which])
+        copies = self._copy_tails(shared) if shared else NO_MOVES
+        if self._num_may_share:
+            self._may_share_tail[rows] = False
+            self._num_may_share = int(self._may_share_tail.sum())
+        self.tables.num_tokens[rows] = num_tokens
+        return copies
+
+    def _check_room(
+        self, rows: IndexArray, blocks: IndexArray, need: IndexArray, num_copies: int
+    ) -> None:
+        if (blocks > self.tables.max_blocks_per_row).any():
+            row = int(rows[int(np.argmax(blocks))])
+            raise ConfigError(
+                f"row {row} asks for {int(blocks.max())} blocks, max_model_len allows"
+                f" {self.tables.max_blocks_per_row}; end the sequence before"
+            )
+        num_needed = int(need.sum()) + num_copies
+        if num_needed > self.pool.num_available:
+            raise OutOfBlocks(num_needed=num_needed, num_available=self.pool.num_available)
+
+    def _append(self, rows: IndexArray, have: IndexArray, need: IndexArray) -> None:
+        ends = np.cumsum(need)
+        blocks = self.pool.take(int(ends[-1]))
+        if len(blocks) == len(rows):
+            self.tables.ids[rows, have] = blocks
+        else:
+            within = np.arange(int(ends[-1]), dtype=np.int64)
+            columns = within + np.repeat(have - ends + need, need)
+            self.tables.ids[np.repeat(rows, need), columns] = blocks
+        self.tables.num_blocks[rows] += need
+
+    def _shared_tails(self, rows: IndexArray) -> list[tuple[int, int]]:
+        """Find (row, column) of part-filled last blocks that need a private copy.
+
+        The last of several growing rows that together hold a block keeps it.
+        """
+        held: dict[int, int] = {}
+        shared: list[tuple[int, int]] = []
+        for row in rows[self._may_share_tail[rows]].tolist():
+            column, used = divmod(int(self.tables.num_tokens[row]), self.block_size)
+            if not used:
+                continue
+            block = int(self.tables.ids[row, column])
+            references = held.setdefault(block, int(self.pool.references[block]))
+            if references > 1:
+                held[block] -= 1
+                shared.append((row, column))
+        return shared
+
+    def _copy_tails(self, shared: list[tuple[int, int]]) -> BlockMoves:
+        rows, columns = np.array(shared, np.int64).T
+        src = self.tables.ids[rows, columns]
+        dst = self.pool.take(len(src))
+        self.tables.ids[rows, columns] = dst
+        # A holder is left for every source (see _shared_tails), so none becomes free.
+        np.subtract.at(self.pool.references, src, 1)
+        return BlockMoves(src, dst)
+
+    def fork(self, parent: int, children: IndexArray, num_tokens: int) -> BlockMoves:
+        """Share the blocks of parent's first num_tokens tokens with children."""
+        ids = self.tables.row_ids(parent)
+        if num_tokens > self.tables.num_tokens[parent]:
+            raise ConfigError(
+                f"row {parent} holds {int(self.tables.num_tokens[parent])} tokens,"
+                f" cannot share {num_tokens}"
+            )
+        for child in children.tolist():
+            if len(self.tables.row_ids(child)):
+                raise ConfigError(f"row {child} holds blocks already; release it first")
+        num_blocks = -(-num_tokens // self.block_size)
+        self.pool.retain(ids[:num_blocks], len(children))
+        self.tables.ids[children, :num_blocks] = ids[:num_blocks]
+        self.tables.num_blocks[children] = num_blocks
+        self.tables.num_tokens[children] = num_tokens
+        self._may_share_tail[parent] = True
+        self._may_share_tail[children] = True
+        self._num_may_share = int(self._may_share_tail.sum())
+        if self._chains is not None:
+            self._chains.branch(parent, children, num_tokens // self.block_size)
+        return NO_MOVES
+
+    def release(self, rows: IndexArray) -> None:
+        """Give back rows; blocks nobody else holds become free or evictable."""
+        live = [row for row in dict.fromkeys(rows.tolist()) if self.tables.is_live[row]]
+        for row in live:
+            ids = self.tables.row_ids(row)
+            if self.swap.is_swapped(row):
+                ids = ids[self.swap.resident(row)]
+                self.swap.forget(row)
+            # Leaves first: the queue evicts in the order of release.
+            self.pool.drop(ids[::-1])
+        if live:
+            gone = np.array(live, np.int64)
+            self._may_share_tail[gone] = False
+            self._num_may_share = int(self._may_share_tail.sum()) if self._num_may_share else 0
+            self.tables.give_rows(gone)
+
+    def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
+        """Unpin copy sources and make the blocks that the step filled hittable."""
+        for blocks in self._pinned:
+            self.pool.drop(blocks)
+        self._pinned.clear()
+        if self._chains is not None:
+            self._chains.register(rows, tokens)
+
+    def swap_out(self, rows: IndexArray) -> BlockMoves | None:
+        """Move what only these rows hold to the host, each distinct block once."""
+        for row in rows.tolist():
+            if not self.tables.is_live[row] or self.swap.is_swapped(row):
+                raise UnknownRow(f"row {row} is not on the device")
+        moves = self.swap.move_out(rows)
+        if moves is not None and self._chains is not None:
+            for row in rows.tolist():
+                self._chains.close(row)
+        return moves
+
+    def swap_in(self, rows: IndexArray, headroom_blocks: int = 0) -> BlockMoves | None:
+        """Bring rows back if that leaves the watermark and a block for each to grow.
+
+        Both are waived when no other row is on the device.
+        """
+        num_running = int(self.tables.is_live.sum()) - len(self.swap.rows)
+        kept_back = 0
+        if num_running:
+            kept_back = max(self.num_watermark_blocks, len(rows)) + headroom_blocks
+        if self.pool.num_available - self.swap.num_host_blocks_of(rows) < kept_back:
+            return None
+        return self.swap.move_in(rows)
+
+    def usage(self, final_tokens: IndexArray | None) -> SlotUsage:
+        """Put every slot in one class; O(live rows), O(blocks held) under sharing."""
+        rows = self.tables.live_rows()
+        num_blocks = self.tables.num_blocks[rows]
+        if int(num_blocks.sum()) == self.pool.num_held and not self.swap.rows:
+            final = None if final_tokens is None else final_tokens[rows]
+            used = self.tables.num_tokens[rows]
+            split = split_grants(used, num_blocks * self.block_size, final)
+            num_held = self.pool.num_held
+        else:
+            held = self._held_blocks()
+            split, num_held = split_shared_grants(self.tables, held, final_tokens)
+        return SlotUsage(
+            capacity=self.capacity_slots,
+            token=split.token,
+            reserved=split.reserved,
+            internal=split.internal,
+            granted_unused=split.granted_unused,
+            rounding=0,
+            # A pinned copy source that no row holds is kept for its content as well.
+            cached_free=(self.num_blocks - self.pool.num_free - num_held) * self.block_size,
+            free=self.pool.num_free * self.block_size,
+        )
+
+    def _held_blocks(self) -> HeldBlocks:
+        rows = self.tables.live_rows()
+        columns = [np.flatnonzero(self.swap.resident(row)) for row in rows.tolist()]
+        row = np.repeat(rows, [len(part) for part in columns])
+        column = np.concatenate(columns) if columns else np.zeros(0, np.int64)
+        return HeldBlocks(self.tables.ids[row, column], row, column)
+
+    def check_integrity(self) -> None:
+        """Raise IntegrityError unless references are exactly the holders."""
+        self.tables.check_integrity()
+        self.pool.check_integrity()
+        self.swap.check_integrity()
+        held = self._held_blocks()
+        expected = np.zeros(self.num_blocks, np.int64)
+        np.add.at(expected, held.block, 1)
+        for blocks in self._pinned:
+            expected[blocks] += 1
+        wrong = np.flatnonzero(expected != self.pool.references)
+        check(
+            not len(wrong),
+            f"blocks {wrong.tolist()} have {self.pool.references[wrong].tolist()}"
+            f" references and {expected[wrong].tolist()} holders",
+        )

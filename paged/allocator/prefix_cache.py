@@ -1,0 +1,140 @@
+"""Full blocks found again by the tokens they hold.
+
+A block is known by the tokens in it and in all blocks before it. Look-up goes by a
+64-bit key and is then verified: the tokens and the parent must be equal, so a key
+collision can cost a hit and never gives a wrong one.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+import numpy as np
+
+from paged.errors import check
+from paged.types import BlockArray, BoolArray, IndexArray, TokenArray
+
+_KEY_SEED = 0x9E3779B9
+_ROOT_SERIAL = 0
+
+
+class PrefixCache:
+    """Content of every hittable block, and the index from key to block.
+
+    The key of block i of a sequence is sum_{j <= i} mix(tokens of block j) * odd[j]
+    modulo 2^64: a running sum, so the keys of a whole prompt are one cumsum and a new
+    block of a running sequence costs one addition.
+
+    A block gets a new serial each time it is cached; a child remembers its parent's
+    serial, so it cannot be found through a block that was reused meanwhile.
+    """
+
+    def __init__(self, *, num_blocks: int, block_size: int, max_blocks_per_row: int) -> None:
+        rng = np.random.default_rng(_KEY_SEED)
+        bounds = np.iinfo(np.int64)
+        self._within: IndexArray = rng.integers(bounds.min, bounds.max, block_size)
+        self._odd: IndexArray = rng.integers(bounds.min, bounds.max, max_blocks_per_row) | 1
+        self._block_of: dict[int, int] = {}
+        self._serial: IndexArray = np.zeros(num_blocks, np.int64)
+        self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
+        self._next_serial = _ROOT_SERIAL + 1
+        self._content: TokenArray = np.zeros((num_blocks, block_size), np.int32)
+        self.block_size = block_size
+        self.key: IndexArray = np.zeros(num_blocks, np.int64)
+        self.is_cached: BoolArray = np.zeros(num_blocks, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._block_of)
+
+    def key_parts(self, content: TokenArray, index: IndexArray | slice) -> IndexArray:
+        """Say what blocks add to the running key: content[k, block_size] at index[k]."""
+        mixed = (content.astype(np.int64) + 1) @ self._within
+        mixed ^= mixed >> 31
+        return mixed * self._odd[index]
+
+    def split(self, tokens: TokenArray) -> TokenArray:
+        """View the full blocks of a token sequence as [num_full_blocks, block_size]."""
+        full = len(tokens) // self.block_size
+        return tokens[: full * self.block_size].reshape(full, self.block_size)
+
+    def keys_of(self, tokens: TokenArray) -> list[int]:
+        """Keys of the full blocks of one sequence. O(tokens)."""
+        content = self.split(tokens)
+        return np.cumsum(self.key_parts(content, slice(0, len(content)))).tolist()
+
+    def match(self, tokens: TokenArray, keys: list[int]) -> BlockArray:
+        """Blocks that hold the longest cached run of full blocks. O(blocks), a query."""
+        found = list(takewhile(lambda block: block is not None, map(self._block_of.get, keys)))
+        blocks = np.array(found, np.int32)
+        if not len(blocks):
+            return blocks
+        same = (self._content[blocks] == self.split(tokens)[: len(blocks)]).all(axis=1)
+        same &= self._parent_serial[blocks] == self._serials_before(blocks)
+        return blocks if same.all() else blocks[: int(np.argmin(same))]
+
+    def find(self, key: int) -> int | None:
+        """Block indexed under key, unverified."""
+        return self._block_of.get(key)
+
+    def is_same(self, block: int, content: TokenArray, parent: int | None) -> bool:
+        """Say whether a cached block holds exactly content after parent."""
+        serial = _ROOT_SERIAL if parent is None else self._serial[parent]
+        same = self._parent_serial[block] == serial
+        return bool(same and np.array_equal(self._content[block], content))
+
+    def are_new(self, keys: list[int]) -> bool:
+        """Say whether no key is indexed yet and none occurs twice."""
+        return self._block_of.keys().isdisjoint(keys) and len(set(keys)) == len(keys)
+
+    def insert(
+        self, keys: list[int], blocks: BlockArray, content: TokenArray, parents: IndexArray
+    ) -> None:
+        """Make blocks hittable. parents[i] is a block, or num_blocks for the root.
+
+        A parent is cached already or stands before its child in blocks.
+        """
+        count = len(blocks)
+        serials = np.arange(self._next_serial, self._next_serial + count)
+        self._next_serial += count
+        self._block_of.update(zip(keys, blocks.tolist(), strict=True))
+        self.key[blocks] = keys
+        self.is_cached[blocks] = True
+        self._serial[blocks] = serials
+        self._content[blocks] = content
+        # careful: serials are set first, a parent may be in this very call.
+        is_root = parents == len(self._serial)
+        self._parent_serial[blocks] = np.where(
+            is_root, _ROOT_SERIAL, self._serial[np.where(is_root, 0, parents)]
+        )
+
+    def forget(self, blocks: BlockArray) -> None:
+        """Make blocks unhittable; those that are not cached are passed over."""
+        cached = blocks[self.is_cached[blocks]]
+        for key in self.key[cached].tolist():
+            del self._block_of[key]
+        self.is_cached[cached] = False
+
+    def check_leaves_first(self, queued: BlockArray) -> None:
+        """Raise IntegrityError if a block stands before a cached child of its own."""
+        place_of = {serial: i for i, serial in enumerate(self._serial[queued].tolist())}
+        for place, parent_serial in enumerate(self._parent_serial[queued].tolist()):
+            check(
+                place_of.get(parent_serial, place + 1) > place,
+                f"the parent of block {queued[place]} would be evicted before it",
+            )
+
+    def _serials_before(self, chain: BlockArray) -> IndexArray:
+        before = np.empty(len(chain), np.int64)
+        before[0] = _ROOT_SERIAL
+        before[1:] = self._serial[chain[:-1]]
+        return before
+
+    def check_integrity(self) -> None:
+        """Raise IntegrityError unless index and per-block arrays agree."""
+        indexed = np.array(sorted(self._block_of.values()), np.int64)
+        check(
+            np.array_equal(indexed, np.flatnonzero(self.is_cached)),
+            "the prefix index and the cached flags name different blocks",
+        )
+        for key, block in self._block_of.items():
+            check(self.key[block] == key, f"block {block} is indexed under a wrong key")

@@ -1,0 +1,108 @@
+"""State that the phases of a step share, and the ways a sequence can leave it."""
+
+from __future__ import annotations
+
+import bisect
+
+import numpy as np
+
+from paged.allocator.base import Allocator, BlockMoves
+from paged.config import SchedulerConfig
+from paged.scheduler.batch import Finished
+from paged.scheduler.queue import WaitingQueue
+from paged.scheduler.request import FinishReason
+from paged.scheduler.request_state import RequestState
+from paged.scheduler.rows import SequenceRows
+from paged.types import TokenArray
+
+
+class SchedulerCore:
+    """Where every unfinished request is: waiting, running, or swapped out.
+
+    held_rows: rows of ended sequences that a static batch keeps until all have ended.
+    fork_copies: copies that a fork asked for and the next step makes, by request id.
+    aborted: requests given up while they took part in the step in flight.
+    finished: sequences that ended and were not reported yet.
+    """
+
+    def __init__(
+        self, config: SchedulerConfig, allocator: Allocator, *, max_model_len: int
+    ) -> None:
+        self.config = config
+        self.allocator = allocator
+        self.max_model_len = max_model_len
+        self.rows = SequenceRows(max_rows=allocator.tables.max_rows, max_model_len=max_model_len)
+        self.states: dict[str, RequestState] = {}
+        self.waiting = WaitingQueue()
+        self.swapped: list[RequestState] = []
+        self.held_rows: list[int] = []
+        self.fork_copies: dict[str, BlockMoves] = {}
+        self.aborted: list[RequestState] = []
+        self.finished: list[Finished] = []
+
+    @property
+    def is_static(self) -> bool:
+        """Say whether a batch runs until its last sequence has ended."""
+        return self.config.batching == "static"
+
+    def enqueue(self, state: RequestState) -> None:
+        """Let a request wait, with the demand it will make."""
+        state.demand = state.make_demand(
+            max_model_len=self.max_model_len, num_blocks=self.allocator.num_blocks
+        )
+        self.waiting.push(state)
+
+    def add_swapped(self, state: RequestState) -> None:
+        """Let a request wait on the host, at its place in the order."""
+        bisect.insort(self.swapped, state, key=lambda other: other.key)
+
+    def end_rows(self, state: RequestState, rows: list[int], reason: FinishReason) -> None:
+        """End some sequences of a request that has rows, and free what they hold.
+
+        Mutates: everything; state leaves `states` with its last sequence.
+        """
+        places = [state.rows.index(row) for row in rows]
+        for place, row in zip(places, rows, strict=True):
+            self._report(state, place, reason)
+            self.rows.owner[row] = None
+        for place in sorted(places, reverse=True):
+            del state.rows[place], state.sequence_indices[place]
+        self.rows.stop(rows)
+        if self.is_static:
+            self.held_rows.extend(rows)
+        else:
+            self.allocator.release(np.array(rows, np.int64))
+        self._forget_if_over(state)
+        if self.held_rows and not len(self.rows.running):
+            self.allocator.release(np.array(self.held_rows, np.int64))
+            self.held_rows.clear()
+
+    def end_waiting(self, state: RequestState, reason: FinishReason) -> None:
+        """End all sequences of a request that is neither queued nor on rows."""
+        for place in range(len(state.sequence_indices)):
+            self._report(state, place, reason)
+        state.sequence_indices.clear()
+        self._forget_if_over(state)
+
+    def _report(self, state: RequestState, place: int, reason: FinishReason) -> None:
+        self.finished.append(
+            Finished(
+                request=state.request,
+                sequence_index=state.sequence_indices[place],
+                tokens=self._tokens_of(state, place),
+                reason=reason,
+                num_preemptions=state.num_preemptions,
+            )
+        )
+
+    def _tokens_of(self, state: RequestState, place: int) -> TokenArray:
+        if state.saved:
+            return state.saved[place]
+        if state.rows and (state.is_forked or not state.is_group):
+            return self.rows.known(state.rows[place])
+        return np.asarray(state.request.prompt_tokens, np.int32)
+
+    def _forget_if_over(self, state: RequestState) -> None:
+        if not state.sequence_indices:
+            self.fork_copies.pop(state.request.request_id, None)
+            del self.states[state.request.request_id]

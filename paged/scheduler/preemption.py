@@ -1,0 +1,80 @@
+"""Take memory back from a running request, by recompute or by swap.
+
+The victim is the latest in the order of service, so the earliest always gets on.
+Source: PagedAttention, SOSP'23, section 4.5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paged.scheduler.core import SchedulerCore
+from paged.scheduler.plan import StepPlan
+from paged.scheduler.request import FinishReason
+from paged.scheduler.request_state import RequestState
+
+
+def make_room(core: SchedulerCore, plan: StepPlan) -> None:
+    """Free memory held by the latest request, so that earlier ones can grow.
+
+    A request that runs alone cannot gain by being preempted: first what swapped
+    requests still hold on the device is freed, then it ends at the limit of the pool.
+    """
+    running = core.rows.running
+    victim = core.rows.owner_of(int(running[-1]))
+    if core.rows.owner_of(int(running[0])) is not victim:
+        preempt(core, plan, victim)
+    elif core.swapped:
+        restart_swapped(core, plan, core.swapped[-1])
+    else:
+        core.end_rows(victim, list(victim.rows), FinishReason.LENGTH)
+
+
+def preempt(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
+    """Take all memory of a running request; all its sequences go together."""
+    plan.num_preempted += 1
+    state.num_preemptions += 1
+    core.fork_copies.pop(state.request.request_id, None)
+    rows = np.array(state.rows, np.int64)
+    if core.config.preemption == "swap":
+        moves = core.allocator.swap_out(rows)
+        if moves is not None:
+            plan.swap_out.append(moves)
+            core.rows.stop(state.rows)
+            core.add_swapped(state)
+            return
+    plan.num_recomputed_tokens += _restart(core, state)
+
+
+def restart_swapped(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
+    """Give up what a swapped request holds; it will be recomputed."""
+    core.swapped.remove(state)
+    plan.num_recomputed_tokens += _restart(core, state)
+
+
+def restart_starved(core: SchedulerCore, state: RequestState) -> None:
+    """Put back a group that found no memory to fork; alone, it can never fork."""
+    if len(core.states) - len(core.waiting) == 1:
+        core.end_rows(state, list(state.rows), FinishReason.LENGTH)
+    else:
+        state.num_preemptions += 1
+        _restart(core, state)
+
+
+def _restart(core: SchedulerCore, state: RequestState) -> int:
+    """Queue a request again without its memory; returns the tokens it loses."""
+    num_lost_tokens = int(core.rows.num_computed[state.rows].sum())
+    if state.is_forked or not state.is_group:
+        state.saved = [core.rows.known(row) for row in state.rows]
+    state.is_forked = False
+    for row in state.rows:
+        core.rows.owner[row] = None
+    core.rows.stop(state.rows)
+    core.allocator.release(np.array(state.rows, np.int64))
+    state.rows.clear()
+    core.enqueue(state)
+    if state.demand is not None and core.allocator.refusal(state.demand) is not None:
+        # It has outgrown the whole pool: waiting would never end.
+        core.waiting.remove(state)
+        core.end_waiting(state, FinishReason.LENGTH)
+    return num_lost_tokens

@@ -1,0 +1,70 @@
+"""A request while the scheduler is responsible for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from paged.allocator.base import Demand
+from paged.scheduler.request import Request
+from paged.types import TokenArray
+
+
+@dataclass(slots=True, eq=False)
+class RequestState:
+    """Mutable state of one unfinished request.
+
+    key: order of service, (priority, arrival, number of arrival); unique.
+    sequence_indices: the request's unfinished sequences.
+    rows: their rows, in the same order; empty while the request holds nothing.
+    saved: their known tokens from a preemption by recompute until they run again.
+    is_forked: the sequences have parted from their common prompt.
+    """
+
+    request: Request
+    key: tuple[int, float, int]
+    sequence_indices: list[int]
+    rows: list[int] = field(default_factory=list[int])
+    saved: list[TokenArray] = field(default_factory=list[TokenArray])
+    num_preemptions: int = 0
+    is_forked: bool = False
+    demand: Demand | None = None
+
+    @property
+    def is_group(self) -> bool:
+        """Say whether several sequences are still to share or re-share the prompt."""
+        return len(self.sequence_indices) > 1
+
+    def known_tokens(self) -> TokenArray:
+        """Tokens the first row must have computed before the request can go on.
+
+        A group restarts from the prompt its sequences share; each then computes its
+        own tail again.
+        """
+        if self.saved and not self.is_group:
+            return self.saved[0]
+        return np.asarray(self.request.prompt_tokens, np.int32)
+
+    def headroom_blocks(self, num_blocks: int) -> int:
+        """Blocks beyond the watermark that must be free before it runs again.
+
+        After k preemptions 2^k - 1, so a request is preempted at most about
+        log2(num_blocks) times before it waits for a pool of its own.
+        """
+        return min((1 << min(self.num_preemptions, 62)) - 1, num_blocks)
+
+    def make_demand(self, *, max_model_len: int, num_blocks: int) -> Demand:
+        """Say what the request asks of the allocator now."""
+        request = self.request
+        tokens = self.known_tokens()
+        final = request.final_new_tokens
+        limit = request.num_prompt_tokens + request.max_new_tokens
+        return Demand(
+            num_tokens=len(tokens),
+            max_tokens=min(limit, max_model_len),
+            final_tokens=None if final is None else request.num_prompt_tokens + final,
+            num_sequences=len(self.sequence_indices),
+            tokens=tokens,
+            headroom_blocks=self.headroom_blocks(num_blocks),
+        )

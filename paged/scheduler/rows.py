@@ -1,0 +1,72 @@
+"""Persistent arrays of the running batch, updated by difference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paged.scheduler.request_state import RequestState
+from paged.types import IndexArray, TokenArray
+
+
+class SequenceRows:
+    """Structure of arrays over rows; what a step reads and writes for all rows at once.
+
+    tokens[max_rows, max_model_len]: known token ids.
+    num_tokens, num_computed: known tokens, and those whose K and V are stored.
+    end_tokens: the sequence ends when it has this many tokens.
+    samples_due: tokens to draw when all known tokens are computed: 1, or what a group
+        draws when its shared prompt is complete (0 if it only rebuilds that prompt).
+    running: rows that take part in steps, in order of service.
+    """
+
+    def __init__(self, *, max_rows: int, max_model_len: int) -> None:
+        # careful: np.zeros maps pages lazily; most of this matrix is never touched.
+        self.tokens: TokenArray = np.zeros((max_rows, max_model_len), np.int32)
+        self.num_tokens: IndexArray = np.zeros(max_rows, np.int64)
+        self.num_computed: IndexArray = np.zeros(max_rows, np.int64)
+        self.end_tokens: IndexArray = np.zeros(max_rows, np.int64)
+        self.samples_due: IndexArray = np.ones(max_rows, np.int64)
+        self.owner: list[RequestState | None] = [None] * max_rows
+        self.running: IndexArray = np.zeros(0, np.int64)
+
+    def claim(self, state: RequestState, end_tokens: int) -> None:
+        """Let the rows of a request be its own."""
+        for row in state.rows:
+            self.owner[row] = state
+        self.num_computed[state.rows] = 0
+        self.end_tokens[state.rows] = end_tokens
+
+    def start(self, row: int, tokens: TokenArray, *, num_computed: int) -> None:
+        """Put a sequence with its known tokens on a row."""
+        self.tokens[row, : len(tokens)] = tokens
+        self.num_tokens[row] = len(tokens)
+        self.num_computed[row] = num_computed
+        self.samples_due[row] = 1
+
+    def known(self, row: int) -> TokenArray:
+        """Copy of the tokens of one row."""
+        return self.tokens[row, : self.num_tokens[row]].copy()
+
+    def owner_of(self, row: int) -> RequestState:
+        """Request that a row in use belongs to."""
+        state = self.owner[row]
+        if state is None:
+            raise KeyError(f"row {row} has no owner")
+        return state
+
+    def run(self, state: RequestState, rows: list[int]) -> None:
+        """Let rows of a request take part in steps, at their place in the order."""
+        place = len(self.running)
+        while place and self.owner_of(int(self.running[place - 1])).key > state.key:
+            place -= 1
+        if place == len(self.running):
+            self.running = np.concatenate([self.running, rows])
+        else:
+            self.running = np.insert(self.running, place, rows)
+
+    def stop(self, rows: list[int]) -> None:
+        """Let rows take no part in steps any more; those that do not are passed over."""
+        if len(rows) == 1:
+            self.running = self.running[self.running != rows[0]]
+        else:
+            self.running = self.running[~np.isin(self.running, rows)]

@@ -1,0 +1,99 @@
+"""Last phase of a step: drawn tokens are appended, groups fork, sequences end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paged.errors import OutOfBlocks
+from paged.scheduler.batch import Batch, StepResult
+from paged.scheduler.core import SchedulerCore
+from paged.scheduler.request import FinishReason
+from paged.scheduler.request_state import RequestState
+from paged.types import BoolArray, IndexArray, TokenArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """One token for each of several rows."""
+
+    rows: IndexArray
+    tokens: TokenArray
+    is_stopped: BoolArray
+
+
+def take_samples(core: SchedulerCore, batch: Batch, result: StepResult) -> list[RequestState]:
+    """Append what was drawn and end the sequences it completes.
+
+    Returns groups that could not fork for want of memory; they hold nothing new.
+    """
+    due = core.rows.samples_due[batch.rows]
+    starved: list[RequestState] = []
+    if (due == 1).all():
+        has_sample = batch.num_samples > 0
+        drawn = _Drawn(batch.rows[has_sample], result.tokens, result.is_stopped)
+    else:
+        drawn = _fork_groups(core, batch, result, due, starved)
+    _append(core, drawn)
+    return starved
+
+
+def _fork_groups(
+    core: SchedulerCore,
+    batch: Batch,
+    result: StepResult,
+    due: IndexArray,
+    starved: list[RequestState],
+) -> _Drawn:
+    """Fork the groups whose shared prompt is complete and address their samples."""
+    rows: list[int] = []
+    places: list[int] = []
+    place = 0
+    is_complete = batch.seq_lens == core.rows.num_tokens[batch.rows]
+    for i, row in enumerate(batch.rows.tolist()):
+        count = int(batch.num_samples[i])
+        targets = [row] if count == 1 else []
+        if due[i] != 1 and is_complete[i]:
+            state = core.rows.owner_of(row)
+            if not _fork(core, state):
+                starved.append(state)
+            elif count:
+                targets = state.rows
+        rows.extend(targets)
+        places.extend(range(place, place + len(targets)))
+        place += count
+    return _Drawn(np.array(rows, np.int64), result.tokens[places], result.is_stopped[places])
+
+
+def _fork(core: SchedulerCore, state: RequestState) -> bool:
+    """Give every sequence of a group its own row after the prompt they share."""
+    lead, *children = state.rows
+    num_shared = state.request.num_prompt_tokens
+    try:
+        moves = core.allocator.fork(lead, np.array(children, np.int64), num_shared)
+    except OutOfBlocks:
+        return False
+    if len(moves):
+        core.fork_copies[state.request.request_id] = moves
+    prompt = core.rows.known(lead)
+    for place, row in enumerate(state.rows):
+        tokens = state.saved[place] if state.saved else prompt
+        core.rows.start(row, tokens, num_computed=num_shared)
+    core.rows.run(state, children)
+    state.saved.clear()
+    state.is_forked = True
+    return True
+
+
+def _append(core: SchedulerCore, drawn: _Drawn) -> None:
+    arrays, rows = core.rows, drawn.rows
+    num_tokens = arrays.num_tokens[rows]
+    arrays.tokens[rows, num_tokens] = drawn.tokens
+    num_tokens += 1
+    arrays.num_tokens[rows] = num_tokens
+    is_over = drawn.is_stopped | (num_tokens >= arrays.end_tokens[rows])
+    for i in np.flatnonzero(is_over).tolist():
+        row = int(rows[i])
+        reason = FinishReason.STOP if drawn.is_stopped[i] else FinishReason.LENGTH
+        core.end_rows(arrays.owner_of(row), [row], reason)

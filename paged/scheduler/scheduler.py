@@ -1,0 +1,180 @@
+"""Continuous and static batching: one token budget over running, then waiting requests.
+
+Source: iteration-level scheduling, Orca (OSDI'22); preemption, PagedAttention (SOSP'23,
+section 4.5); chunked prefill, Sarathi-Serve (OSDI'24).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paged.allocator.base import Allocator
+from paged.config import SchedulerConfig
+from paged.errors import ConfigError, RequestRefused, check
+from paged.scheduler.admission import schedule_waiting
+from paged.scheduler.batch import Batch, Finished, StepResult
+from paged.scheduler.core import SchedulerCore
+from paged.scheduler.growth import schedule_running
+from paged.scheduler.plan import StepPlan
+from paged.scheduler.preemption import restart_starved
+from paged.scheduler.request import FinishReason, Request
+from paged.scheduler.request_state import RequestState
+from paged.scheduler.sampling import take_samples
+
+
+class Scheduler:
+    """Decides who runs in the next step and keeps the books of what was drawn.
+
+    `schedule` and `update` alternate; a request may be added or aborted at any moment.
+    """
+
+    def __init__(
+        self, config: SchedulerConfig, allocator: Allocator, *, max_model_len: int
+    ) -> None:
+        self.config = config
+        self.allocator = allocator
+        self._core = SchedulerCore(config, allocator, max_model_len=max_model_len)
+        self._num_added = 0
+        self._num_steps = 0
+        self._in_flight: Batch | None = None
+
+    @property
+    def num_running(self) -> int:
+        """Requests that hold memory on the device and take part in steps."""
+        core = self._core
+        return len(core.states) - len(core.waiting) - len(core.swapped)
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests that hold nothing."""
+        return len(self._core.waiting)
+
+    @property
+    def num_swapped(self) -> int:
+        """Requests whose blocks are on the host."""
+        return len(self._core.swapped)
+
+    @property
+    def has_work(self) -> bool:
+        """Say whether a step would do anything."""
+        return bool(self._core.states or self._core.finished)
+
+    def add(self, request: Request) -> None:
+        """Queue a request.
+
+        Raises RequestRefused if it could never run here (nothing is changed).
+        """
+        core = self._core
+        if request.request_id in core.states:
+            raise RequestRefused(f"request id {request.request_id!r} is in use; choose another")
+        if request.num_prompt_tokens >= core.max_model_len:
+            raise RequestRefused(
+                f"prompt of {request.num_prompt_tokens} tokens leaves no room for output:"
+                f" max_model_len is {core.max_model_len}"
+            )
+        priority = request.priority if self.config.policy == "priority" else 0
+        state = RequestState(
+            request=request,
+            key=(priority, request.arrival_s, self._num_added),
+            sequence_indices=list(range(request.num_sequences)),
+        )
+        demand = state.make_demand(
+            max_model_len=core.max_model_len, num_blocks=self.allocator.num_blocks
+        )
+        refusal = self.allocator.refusal(demand)
+        if refusal is not None:
+            raise RequestRefused(f"request {request.request_id!r} can never fit: {refusal}")
+        self._num_added += 1
+        core.states[request.request_id] = state
+        core.enqueue(state)
+
+    def abort(self, request_id: str) -> None:
+        """Give a request up, whatever it is doing; unknown ids are passed over.
+
+        Its memory is free at once, or after the step in flight if it takes part in it.
+        The next `update` reports it as finished.
+        """
+        core = self._core
+        state = core.states.get(request_id)
+        if state is None:
+            return
+        if request_id in core.waiting:
+            core.waiting.remove(state)
+            core.end_waiting(state, FinishReason.ABORT)
+        elif state in core.swapped:
+            core.swapped.remove(state)
+            core.end_rows(state, list(state.rows), FinishReason.ABORT)
+        elif self._in_flight is not None:
+            if state not in core.aborted:
+                core.aborted.append(state)
+        else:
+            core.end_rows(state, list(state.rows), FinishReason.ABORT)
+
+    def schedule(self) -> Batch:
+        """Plan one step. Mutates the allocator and the books; see `Batch`.
+
+        Cost: a fixed number of numpy calls over the running sequences; Python loops
+        only over requests that arrive, end or are preempted in the step.
+        """
+        if self._in_flight is not None:
+            raise ConfigError("schedule() was called twice; call update() in between")
+        plan = StepPlan(budget_tokens=self.config.max_num_batched_tokens)
+        schedule_running(self._core, plan)
+        schedule_waiting(self._core, plan)
+        batch = plan.batch(self._core, self._num_steps)
+        self._num_steps += 1
+        self._in_flight = batch
+        return batch
+
+    def update(self, batch: Batch, result: StepResult) -> list[Finished]:
+        """Take in what a step computed and return the sequences that ended."""
+        if batch is not self._in_flight:
+            raise ConfigError("update() needs the batch of the latest schedule()")
+        num_drawn = int(batch.num_samples.sum())
+        if len(result.tokens) != num_drawn or len(result.is_stopped) != num_drawn:
+            raise ConfigError(
+                f"batch samples {num_drawn} tokens, the result has {len(result.tokens)}"
+                f" tokens and {len(result.is_stopped)} stop flags"
+            )
+        core = self._core
+        self._in_flight = None
+        core.rows.num_computed[batch.rows] += batch.num_scheduled
+        self.allocator.commit(batch.rows, core.rows.tokens)
+        for state in take_samples(core, batch, result):
+            restart_starved(core, state)
+        self._end_aborted()
+        finished, core.finished = core.finished, []
+        return finished
+
+    def _end_aborted(self) -> None:
+        core = self._core
+        for state in core.aborted:
+            # It may have ended, or been put back into the queue, by its own last step.
+            if state.rows:
+                core.end_rows(state, list(state.rows), FinishReason.ABORT)
+            elif state.sequence_indices:
+                core.waiting.remove(state)
+                core.end_waiting(state, FinishReason.ABORT)
+        core.aborted.clear()
+
+    def check_integrity(self) -> None:
+        """Raise IntegrityError unless every request is in exactly one place."""
+        core = self._core
+        self.allocator.check_integrity()
+        rows: list[int] = list(core.held_rows)
+        for request_id, state in core.states.items():
+            in_queue = request_id in core.waiting
+            check(in_queue == (not state.rows), f"{request_id} waits and has rows, or neither")
+            check(bool(state.sequence_indices), f"{request_id} is over and still known")
+            rows.extend(state.rows)
+        check(
+            sorted(rows) == self.allocator.tables.live_rows().tolist(),
+            "live rows of the allocator are not exactly those of the requests",
+        )
+        arrays = core.rows
+        running = arrays.running
+        check(len(np.unique(running)) == len(running), "a row runs twice")
+        pending = arrays.num_tokens[running] - arrays.num_computed[running]
+        check(bool((pending >= 1).all()) or self._in_flight is not None, "nothing to compute")
+        keys = [arrays.owner_of(row).key for row in running.tolist()]
+        check(keys == sorted(keys), "running rows are out of order")
