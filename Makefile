@@ -6,6 +6,7 @@ ARGS ?=
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
+TESTS := $(PY) -m pytest --numprocesses auto --dist loadgroup --benchmark-disable
 
 CREATED := $(VENV)/.created
 BASE := $(VENV)/.installed-base
@@ -22,13 +23,13 @@ fragmentation: $(BASE) ## paged versus contiguous KV memory: table, figures, CSV
 	$(PY) -m experiments.fragmentation $(ARGS)
 
 test: $(DEV) ## all tests
-	$(PY) -m pytest -n auto --benchmark-disable $(ARGS)
+	$(TESTS) $(ARGS)
 
 check: $(DEV) ## format, lint, types, then all tests
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright
-	$(PY) -m pytest -n auto --benchmark-disable $(ARGS)
+	$(TESTS) $(ARGS)
 
 bench: $(DEV) ## microbenchmarks
 	$(PY) -m pytest bench $(ARGS)

@@ -1,0 +1,1 @@
+"""The `paged` console script: one module per subcommand."""
