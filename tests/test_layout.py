@@ -43,8 +43,9 @@ def test_the_top_level_holds_exactly_the_agreed_names(project_files: list[Path])
 
 
 def test_no_file_is_longer_than_the_limit(modules: dict[Path, str]) -> None:
-    lengths = {str(name): text.count("\n") for name, text in modules.items()}
-    assert {name: size for name, size in lengths.items() if size > MAX_FILE_LINES} == {}
+    sizes = {name: text.count("\n") for name, text in modules.items()}
+    too_long = [f"{name}: {size} lines" for name, size in sizes.items() if size > MAX_FILE_LINES]
+    assert not too_long, "\n".join(too_long)
 
 
 def test_no_function_is_longer_than_the_limit(modules: dict[Path, str]) -> None:
@@ -54,7 +55,7 @@ def test_no_function_is_longer_than_the_limit(modules: dict[Path, str]) -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, Function) and _num_lines(node) > MAX_FUNCTION_LINES
     ]
-    assert too_long == []
+    assert not too_long, "\n".join(too_long)
 
 
 def _num_lines(node: Function) -> int:
@@ -69,7 +70,7 @@ def test_everything_public_has_a_docstring(trees: dict[Path, ast.Module]) -> Non
         for node in _public(tree)
         if ast.get_docstring(node) is None
     ]
-    assert missing == []
+    assert not missing, "\n".join(missing)
 
 
 def _public(scope: ast.Module | ast.ClassDef) -> Iterator[Documented]:
@@ -85,7 +86,8 @@ def test_every_module_with_logic_has_a_test_at_the_mirrored_path(
 ) -> None:
     wanted = {name: _test_path(name) for name, tree in trees.items() if _has_logic(tree)}
     present = set(project_files)
-    assert [f"{name} needs {test}" for name, test in wanted.items() if test not in present] == []
+    missing = [f"{name} needs {test}" for name, test in wanted.items() if test not in present]
+    assert not missing, "\n".join(missing)
 
 
 def _test_path(module: Path) -> Path:
@@ -111,7 +113,7 @@ def test_no_file_names_a_path_of_one_machine_or_a_registry(
         for number, line in enumerate(_lines(repository / name), start=1)
         if MACHINE_PATH.search(line) or REGISTRY.search(line)
     ]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def _lines(path: Path) -> list[str]:

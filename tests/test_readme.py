@@ -38,7 +38,7 @@ def test_every_make_target_it_names_exists(readme: str, repository: Path) -> Non
 def test_every_module_it_runs_exists(readme: str) -> None:
     named = set(re.findall(r"python -m ([\w.]+)", readme))
     assert {"experiments", "experiments.fragmentation"} <= named
-    assert [name for name in named if importlib.util.find_spec(name) is None] == []
+    assert all(importlib.util.find_spec(name) for name in named), named
 
 
 def test_every_subcommand_it_names_exists(readme: str) -> None:
@@ -56,4 +56,5 @@ def test_every_path_in_the_project_that_a_document_names_exists(
     text = (repository / document).read_text()
     roots = r"(?:paged|model_zoo|experiments|bench|tests|docs|kernels_cu)"
     named = set(re.findall(rf"`({roots}/[\w./-]*)`", text))
-    assert [name for name in named if not (repository / name).exists()] == []
+    absent = [name for name in sorted(named) if not (repository / name).exists()]
+    assert not absent, "\n".join(absent)
