@@ -18,15 +18,8 @@ _PROMPT_COLUMNS = (
     "prefill_tokens",
     "prompt_tokens",
     "input_tokens",
-    "input_length",
 )
-_OUTPUT_COLUMNS = (
-    "num_decode_tokens",
-    "decode",
-    "decode_tokens",
-    "output_tokens",
-    "output_length",
-)
+_OUTPUT_COLUMNS = ("num_decode_tokens", "decode", "decode_tokens", "output_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

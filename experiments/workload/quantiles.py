@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from experiments.workload.errors import WorkloadError, require
-from experiments.workload.records import read_lines, read_records
+from experiments.workload.records import read_records, read_text
 from experiments.workload.synthetic import draw_workload
 from experiments.workload.values import MAX_LENGTH_TOKENS, parse_number
 from experiments.workload.workload import FloatArray, Workload
@@ -74,7 +74,7 @@ def from_quantiles(
     Source: the JSON form is that of length quantiles derived from alibaba/ServeGen.
     """
     path = Path(path)
-    text = "".join(read_lines(path))
+    text = read_text(path)
     is_json = text.lstrip().startswith("{")
     name = path.name.partition(".")[0]
     if is_json:
@@ -177,4 +177,4 @@ def _shape_tail(body: LengthQuantiles, *, p999: float, mean: float) -> LengthQua
     tail_mean = (mean - body_mean) / 0.001
     excess = min(max(tail_mean - low, 1.0), high - low)
     power = (high - low) / excess - 1.0 if excess > 0 else 1.0
-    return LengthQuantiles(levels=levels, lengths_tokens=lengths, tail_power=max(power, 1e-9))
+    return LengthQuantiles(levels=levels, lengths_tokens=lengths, tail_power=power)

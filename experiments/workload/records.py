@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 from experiments.workload.errors import WorkloadError, require
 
@@ -31,21 +31,20 @@ def read_records(path: Path) -> Iterator[Record]:
     Blank lines are no rows.
     Raises: WorkloadError, naming file and line, for what is no such file.
     """
-    lines = list(read_lines(path))
+    lines = list(io.StringIO(read_text(path), newline=None))
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         raise WorkloadError(f"{path}: the file is empty; expected a trace")
     return _read_json(path, lines) if first.lstrip().startswith("{") else _read_csv(path, lines)
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """Iterate over the lines of a UTF-8 text file, unzipped where need be.
+def read_text(path: Path) -> str:
+    """Read a whole UTF-8 text file, unzipped where need be.
 
     Raises: WorkloadError if the file cannot be read or is damaged.
     """
     try:
-        with path.open("rb") as file:
-            yield from io.TextIOWrapper(_unzip(path, file), encoding="utf-8-sig")
+        return _unzip(path, path.read_bytes()).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise WorkloadError(f"{path}: cannot be read: {reason}; give a readable file") from error
@@ -53,14 +52,14 @@ def read_lines(path: Path) -> Iterator[str]:
         raise WorkloadError(f"{path}: not UTF-8 text ({error}); expected CSV or JSON") from error
 
 
-def _unzip(path: Path, file: io.BufferedReader) -> BinaryIO:
-    """Open the gzip stream in a file, if there is one."""
-    is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
+def _unzip(path: Path, data: bytes) -> bytes:
+    """Unzip what is gzip data, whatever its name."""
+    is_gzip = data.startswith(_GZIP_MAGIC)
     require(
         is_gzip or path.suffix != ".gz",
         f"{path}: named .gz but not gzip data; rename it or compress it",
     )
-    return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_gzip else file
+    return gzip.decompress(data) if is_gzip else data
 
 
 def _read_json(path: Path, lines: list[str]) -> Iterator[Record]:
