@@ -77,8 +77,22 @@ class BlockPool:
 
     def drop(self, blocks: BlockArray) -> None:
         """Give up one reference to each of several distinct blocks, leaves first."""
-        self.references[blocks] -= 1
-        idle = blocks[self.references[blocks] == 0]
+        references = self.references[blocks]
+        references -= 1
+        self.references[blocks] = references
+        self._let_go(blocks if not references.any() else blocks[references == 0])
+
+    def drop_all(self, sequences: list[BlockArray]) -> None:
+        """Give up the blocks of several sequences, which may share some; leaves first."""
+        if len(sequences) > 1:
+            blocks = np.concatenate(sequences)
+            # A block held once cannot occur twice, so all of them go in one slice.
+            if (self.references[blocks] == 1).all():
+                sequences = [blocks]
+        for blocks in sequences:
+            self.drop(blocks)
+
+    def _let_go(self, idle: BlockArray) -> None:
         if self._cache is None:
             self._push(idle)
             return

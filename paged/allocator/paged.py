@@ -99,7 +99,9 @@ class PagedAllocator:
 
     def _fits(self, demand: Demand, hit: BlockArray, num_copies: int) -> bool:
         total = -(-demand.num_tokens // self.block_size)
-        needed = total - len(hit) + num_copies + self.pool.num_idle(hit)
+        needed = total - len(hit) + num_copies
+        if len(hit):
+            needed += self.pool.num_idle(hit)
         return self.pool.num_available - needed >= self._num_kept_back(demand.headroom_blocks)
 
     def _num_kept_back(self, headroom_blocks: int) -> int:
@@ -108,7 +110,8 @@ class PagedAllocator:
 
     def _admit(self, demand: Demand, hit: BlockArray, is_whole: bool) -> Admission:
         total = -(-demand.num_tokens // self.block_size)
-        self.pool.retain(hit)
+        if len(hit):
+            self.pool.retain(hit)
         fresh = self.pool.take(total - len(hit) + int(is_whole))
         rows = self.tables.take_rows(demand.num_sequences)
         lead = int(rows[0])
@@ -118,26 +121,28 @@ class PagedAllocator:
             # not touch the shared block. The source stays held until the copy is made.
             copies, kept = BlockMoves(hit[-1:], fresh[:1]), hit[:-1]
             self._pinned.append(hit[-1:])
-        self.tables.ids[lead, :total] = np.concatenate([kept, fresh])
+        self.tables.ids[lead, : len(kept)] = kept
+        self.tables.ids[lead, len(kept) : total] = fresh
         self.tables.num_blocks[lead] = total
         num_cached = min(len(hit) * self.block_size, demand.num_tokens - 1)
         self.tables.num_tokens[lead] = num_cached
         if self._chains is not None:
-            for row in rows.tolist():
-                self._chains.start(row, 0)
             self._chains.start(lead, len(kept))
         return Admission(rows=rows, num_cached_tokens=num_cached, copies=copies)
 
     def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:
         """Give rows the blocks and the private tail that their next tokens need."""
+        size = self.block_size
         have = self.tables.num_blocks[rows]
-        need = -(-num_tokens // self.block_size) - have
-        which = np.flatnonzero(need > 0)
+        which = (num_tokens > have * size).nonzero()[0]
         shared = self._shared_tails(rows) if self._num_may_share else []
-        if len(which) or shared:
-            self._check_room(rows[which], have[which] + need[which], need[which], len(shared))
         if len(which):
-            self._append(rows[which], have[which], need[which])
+            have = have[which]
+            blocks = -(-num_tokens[which] // size)
+            self._check_room(rows[which], blocks, int((blocks - have).sum()) + len(shared))
+            self._append(rows[which], have, blocks - have)
+        elif len(shared) > self.pool.num_available:
+            raise OutOfBlocks(num_needed=len(shared), num_available=self.pool.num_available)
         copies = self._copy_tails(shared) if shared else NO_MOVES
         if self._num_may_share:
             self._may_share_tail[rows] = False
@@ -145,16 +150,13 @@ class PagedAllocator:
         self.tables.num_tokens[rows] = num_tokens
         return copies
 
-    def _check_room(
-        self, rows: IndexArray, blocks: IndexArray, need: IndexArray, num_copies: int
-    ) -> None:
-        if (blocks > self.tables.max_blocks_per_row).any():
-            row = int(rows[int(np.argmax(blocks))])
+    def _check_room(self, rows: IndexArray, blocks: IndexArray, num_needed: int) -> None:
+        most = int(blocks.max())
+        if most > self.tables.max_blocks_per_row:
             raise ConfigError(
-                f"row {row} asks for {int(blocks.max())} blocks, max_model_len allows"
-                f" {self.tables.max_blocks_per_row}; end the sequence before"
+                f"row {int(rows[int(np.argmax(blocks))])} asks for {most} blocks,"
+                f" max_model_len allows {self.tables.max_blocks_per_row}; end it before"
             )
-        num_needed = int(need.sum()) + num_copies
         if num_needed > self.pool.num_available:
             raise OutOfBlocks(num_needed=num_needed, num_available=self.pool.num_available)
 
@@ -222,18 +224,22 @@ class PagedAllocator:
     def release(self, rows: IndexArray) -> None:
         """Give back rows; blocks nobody else holds become free or evictable."""
         live = [row for row in dict.fromkeys(rows.tolist()) if self.tables.is_live[row]]
+        if not live:
+            return
+        sequences: list[BlockArray] = []
         for row in live:
             ids = self.tables.row_ids(row)
             if self.swap.is_swapped(row):
                 ids = ids[self.swap.resident(row)]
                 self.swap.forget(row)
             # Leaves first: the queue evicts in the order of release.
-            self.pool.drop(ids[::-1])
-        if live:
-            gone = np.array(live, np.int64)
+            sequences.append(ids[::-1])
+        self.pool.drop_all(sequences)
+        gone = np.array(live, np.int64)
+        if self._num_may_share:
             self._may_share_tail[gone] = False
-            self._num_may_share = int(self._may_share_tail.sum()) if self._num_may_share else 0
-            self.tables.give_rows(gone)
+            self._num_may_share = int(self._may_share_tail.sum())
+        self.tables.give_rows(gone)
 
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Unpin copy sources and make the blocks that the step filled hittable."""

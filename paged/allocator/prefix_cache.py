@@ -64,10 +64,10 @@ class PrefixCache:
 
     def match(self, tokens: TokenArray, keys: list[int]) -> BlockArray:
         """Blocks that hold the longest cached run of full blocks. O(blocks), a query."""
+        if not keys or keys[0] not in self._block_of:
+            return np.zeros(0, np.int32)
         found = list(takewhile(lambda block: block is not None, map(self._block_of.get, keys)))
         blocks = np.array(found, np.int32)
-        if not len(blocks):
-            return blocks
         same = (self._content[blocks] == self.split(tokens)[: len(blocks)]).all(axis=1)
         same &= self._parent_serial[blocks] == self._serials_before(blocks)
         return blocks if same.all() else blocks[: int(np.argmin(same))]

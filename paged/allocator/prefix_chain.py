@@ -11,7 +11,7 @@ from paged.allocator.block_table import BlockTables
 from paged.allocator.prefix_cache import PrefixCache
 from paged.types import IndexArray, TokenArray
 
-# More blocks than any sequence has: a chain that is closed registers nothing further.
+# More tokens than any sequence has: a chain that is closed registers nothing further.
 _CLOSED = 1 << 40
 
 
@@ -26,29 +26,31 @@ class PrefixChains:
         self._tables = tables
         self._pool = pool
         self._cache = cache
-        self._num_registered: IndexArray = np.zeros(tables.max_rows, np.int64)
+        # Tokens at which the row's next block is full, so that one comparison finds the
+        # rows that have filled one.
+        self._next_full: IndexArray = np.zeros(tables.max_rows, np.int64)
         # invariant: the key of the last registered block, 0 before the first.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
 
     def start(self, row: int, num_registered: int) -> None:
         """Begin a chain whose first num_registered blocks are cached already."""
-        self._num_registered[row] = num_registered
+        self._next_full[row] = (num_registered + 1) * self._tables.block_size
         self._key[row] = 0
         if num_registered:
             self._key[row] = self._cache.key[self._tables.ids[row, num_registered - 1]]
 
     def branch(self, parent: int, children: IndexArray, num_blocks: int) -> None:
         """Begin the chains of children that share num_blocks full blocks of parent."""
-        registered = int(self._num_registered[parent])
+        next_full = int(self._next_full[parent])
         for child in children.tolist():
-            if registered == _CLOSED:
+            if next_full == _CLOSED:
                 self.close(child)
             else:
-                self.start(child, min(registered, num_blocks))
+                self.start(child, min(next_full // self._tables.block_size - 1, num_blocks))
 
     def close(self, row: int) -> None:
         """Register no more blocks of this row."""
-        self._num_registered[row] = _CLOSED
+        self._next_full[row] = _CLOSED
 
     def register(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Make the blocks that rows have filled hittable, dropping duplicates.
@@ -56,25 +58,25 @@ class PrefixChains:
         Mutates: the cache; block tables, where another block with the same content is
         cached already. O(full blocks) in numpy, in Python only for duplicates.
         """
-        full = self._tables.num_tokens[rows] // self._tables.block_size
-        count = full - self._num_registered[rows]
-        which = np.flatnonzero(count > 0)
+        num_tokens = self._tables.num_tokens[rows]
+        which = (num_tokens >= self._next_full[rows]).nonzero()[0]
         if len(which):
-            self._register_new(rows[which], count[which], tokens)
+            self._register_new(rows[which], num_tokens[which], tokens)
 
-    def _register_new(self, rows: IndexArray, count: IndexArray, tokens: TokenArray) -> None:
+    def _register_new(self, rows: IndexArray, num_tokens: IndexArray, tokens: TokenArray) -> None:
         size = self._tables.block_size
+        first = self._next_full[rows] // size - 1
+        full = num_tokens // size
+        count = full - first
         row = np.repeat(rows, count)
         ends = np.cumsum(count)
-        index = np.arange(int(ends[-1]), dtype=np.int64) + np.repeat(
-            self._num_registered[rows] - ends + count, count
-        )
+        index = np.arange(int(ends[-1]), dtype=np.int64) + np.repeat(full - ends, count)
         content = tokens[row[:, None], index[:, None] * size + np.arange(size)]
         parts = self._cache.key_parts(content, index)
         running = np.cumsum(parts)
         starts = ends - count
         keys = running + np.repeat(self._key[rows] - running[starts] + parts[starts], count)
-        self._num_registered[rows] += count
+        self._next_full[rows] = (full + 1) * size
         self._key[rows] = keys[ends - 1]
         names = keys.tolist()
         if self._cache.are_new(names):

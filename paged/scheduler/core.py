@@ -45,44 +45,53 @@ class SchedulerCore:
         """Say whether a batch runs until its last sequence has ended."""
         return self.config.batching == "static"
 
-    def enqueue(self, state: RequestState) -> None:
-        """Let a request wait, with the demand it will make."""
+    def refusal(self, state: RequestState) -> str | None:
+        """Set what a request asks for now; say why it can never be given, if so."""
         state.demand = state.make_demand(
             max_model_len=self.max_model_len, num_blocks=self.allocator.num_blocks
         )
-        self.waiting.push(state)
+        return self.allocator.refusal(state.demand)
 
     def add_swapped(self, state: RequestState) -> None:
         """Let a request wait on the host, at its place in the order."""
         bisect.insort(self.swapped, state, key=lambda other: other.key)
 
-    def end_rows(self, state: RequestState, rows: list[int], reason: FinishReason) -> None:
-        """End some sequences of a request that has rows, and free what they hold.
+    def end_rows(self, ends: list[tuple[int, FinishReason]]) -> None:
+        """End the sequences on some rows and free what they hold.
 
-        Mutates: everything; state leaves `states` with its last sequence.
+        Mutates: everything; a request leaves `states` with its last sequence.
         """
-        places = [state.rows.index(row) for row in rows]
-        for place, row in zip(places, rows, strict=True):
+        rows = [row for row, _ in ends]
+        for row, reason in ends:
+            state = self.rows.owner_of(row)
+            place = state.rows.index(row)
             self._report(state, place, reason)
             self.rows.owner[row] = None
-        for place in sorted(places, reverse=True):
             del state.rows[place], state.sequence_indices[place]
+            if state.saved:
+                del state.saved[place]
+            self._forget_if_over(state)
         self.rows.stop(rows)
         if self.is_static:
-            self.held_rows.extend(rows)
+            self._hold(rows)
         else:
             self.allocator.release(np.array(rows, np.int64))
-        self._forget_if_over(state)
-        if self.held_rows and not len(self.rows.running):
-            self.allocator.release(np.array(self.held_rows, np.int64))
-            self.held_rows.clear()
 
-    def end_waiting(self, state: RequestState, reason: FinishReason) -> None:
-        """End all sequences of a request that is neither queued nor on rows."""
+    def end_request(self, state: RequestState, reason: FinishReason) -> None:
+        """End all sequences of a request, wherever it is but in the queue."""
+        if state.rows:
+            self.end_rows([(row, reason) for row in state.rows])
+            return
         for place in range(len(state.sequence_indices)):
             self._report(state, place, reason)
         state.sequence_indices.clear()
         self._forget_if_over(state)
+
+    def _hold(self, rows: list[int]) -> None:
+        self.held_rows.extend(rows)
+        if not len(self.rows.running):
+            self.allocator.release(np.array(self.held_rows, np.int64))
+            self.held_rows.clear()
 
     def _report(self, state: RequestState, place: int, reason: FinishReason) -> None:
         self.finished.append(
@@ -98,7 +107,7 @@ class SchedulerCore:
     def _tokens_of(self, state: RequestState, place: int) -> TokenArray:
         if state.saved:
             return state.saved[place]
-        if state.rows and (state.is_forked or not state.is_group):
+        if state.rows and (state.is_forked or state.request.num_sequences == 1):
             return self.rows.known(state.rows[place])
         return np.asarray(state.request.prompt_tokens, np.int32)
 

@@ -27,7 +27,7 @@ def make_room(core: SchedulerCore, plan: StepPlan) -> None:
     elif core.swapped:
         restart_swapped(core, plan, core.swapped[-1])
     else:
-        core.end_rows(victim, list(victim.rows), FinishReason.LENGTH)
+        core.end_request(victim, FinishReason.LENGTH)
 
 
 def preempt(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
@@ -55,7 +55,7 @@ def restart_swapped(core: SchedulerCore, plan: StepPlan, state: RequestState) ->
 def restart_starved(core: SchedulerCore, state: RequestState) -> None:
     """Put back a group that found no memory to fork; alone, it can never fork."""
     if len(core.states) - len(core.waiting) == 1:
-        core.end_rows(state, list(state.rows), FinishReason.LENGTH)
+        core.end_request(state, FinishReason.LENGTH)
     else:
         state.num_preemptions += 1
         _restart(core, state)
@@ -72,9 +72,9 @@ def _restart(core: SchedulerCore, state: RequestState) -> int:
     core.rows.stop(state.rows)
     core.allocator.release(np.array(state.rows, np.int64))
     state.rows.clear()
-    core.enqueue(state)
-    if state.demand is not None and core.allocator.refusal(state.demand) is not None:
+    if core.refusal(state) is None:
+        core.waiting.push(state)
+    else:
         # It has outgrown the whole pool: waiting would never end.
-        core.waiting.remove(state)
-        core.end_waiting(state, FinishReason.LENGTH)
+        core.end_request(state, FinishReason.LENGTH)
     return num_lost_tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from paged.scheduler.request_state import RequestState
-from paged.types import IndexArray, TokenArray
+from paged.types import BoolArray, IndexArray, TokenArray
 
 
 class SequenceRows:
@@ -28,6 +28,7 @@ class SequenceRows:
         self.samples_due: IndexArray = np.ones(max_rows, np.int64)
         self.owner: list[RequestState | None] = [None] * max_rows
         self.running: IndexArray = np.zeros(0, np.int64)
+        self._is_stopping: BoolArray = np.zeros(max_rows, np.bool_)
 
     def claim(self, state: RequestState, end_tokens: int) -> None:
         """Let the rows of a request be its own."""
@@ -66,7 +67,10 @@ class SequenceRows:
 
     def stop(self, rows: list[int]) -> None:
         """Let rows take no part in steps any more; those that do not are passed over."""
+        running = self.running
         if len(rows) == 1:
-            self.running = self.running[self.running != rows[0]]
-        else:
-            self.running = self.running[~np.isin(self.running, rows)]
+            self.running = running[running != rows[0]]
+            return
+        self._is_stopping[rows] = True
+        self.running = running[~self._is_stopping[running]]
+        self._is_stopping[rows] = False

@@ -31,8 +31,10 @@ def take_samples(core: SchedulerCore, batch: Batch, result: StepResult) -> list[
     due = core.rows.samples_due[batch.rows]
     starved: list[RequestState] = []
     if (due == 1).all():
-        has_sample = batch.num_samples > 0
-        drawn = _Drawn(batch.rows[has_sample], result.tokens, result.is_stopped)
+        rows = batch.rows
+        if len(result.tokens) < len(rows):
+            rows = rows[batch.num_samples > 0]
+        drawn = _Drawn(rows, result.tokens, result.is_stopped)
     else:
         drawn = _fork_groups(core, batch, result, due, starved)
     _append(core, drawn)
@@ -93,7 +95,12 @@ def _append(core: SchedulerCore, drawn: _Drawn) -> None:
     num_tokens += 1
     arrays.num_tokens[rows] = num_tokens
     is_over = drawn.is_stopped | (num_tokens >= arrays.end_tokens[rows])
-    for i in np.flatnonzero(is_over).tolist():
-        row = int(rows[i])
-        reason = FinishReason.STOP if drawn.is_stopped[i] else FinishReason.LENGTH
-        core.end_rows(arrays.owner_of(row), [row], reason)
+    ended = is_over.nonzero()[0].tolist()
+    if ended:
+        stopped = drawn.is_stopped
+        core.end_rows(
+            [
+                (int(rows[i]), FinishReason.STOP if stopped[i] else FinishReason.LENGTH)
+                for i in ended
+            ]
+        )

@@ -78,15 +78,12 @@ class Scheduler:
             key=(priority, request.arrival_s, self._num_added),
             sequence_indices=list(range(request.num_sequences)),
         )
-        demand = state.make_demand(
-            max_model_len=core.max_model_len, num_blocks=self.allocator.num_blocks
-        )
-        refusal = self.allocator.refusal(demand)
+        refusal = core.refusal(state)
         if refusal is not None:
             raise RequestRefused(f"request {request.request_id!r} can never fit: {refusal}")
         self._num_added += 1
         core.states[request.request_id] = state
-        core.enqueue(state)
+        core.waiting.push(state)
 
     def abort(self, request_id: str) -> None:
         """Give a request up, whatever it is doing; unknown ids are passed over.
@@ -100,15 +97,15 @@ class Scheduler:
             return
         if request_id in core.waiting:
             core.waiting.remove(state)
-            core.end_waiting(state, FinishReason.ABORT)
+            core.end_request(state, FinishReason.ABORT)
         elif state in core.swapped:
             core.swapped.remove(state)
-            core.end_rows(state, list(state.rows), FinishReason.ABORT)
+            core.end_request(state, FinishReason.ABORT)
         elif self._in_flight is not None:
             if state not in core.aborted:
                 core.aborted.append(state)
         else:
-            core.end_rows(state, list(state.rows), FinishReason.ABORT)
+            core.end_request(state, FinishReason.ABORT)
 
     def schedule(self) -> Batch:
         """Plan one step. Mutates the allocator and the books; see `Batch`.
@@ -149,12 +146,11 @@ class Scheduler:
     def _end_aborted(self) -> None:
         core = self._core
         for state in core.aborted:
-            # It may have ended, or been put back into the queue, by its own last step.
-            if state.rows:
-                core.end_rows(state, list(state.rows), FinishReason.ABORT)
-            elif state.sequence_indices:
+            # Its own last step may have ended it, or put it back into the queue.
+            if state.request.request_id in core.waiting:
                 core.waiting.remove(state)
-                core.end_waiting(state, FinishReason.ABORT)
+            if state.sequence_indices:
+                core.end_request(state, FinishReason.ABORT)
         core.aborted.clear()
 
     def check_integrity(self) -> None:
