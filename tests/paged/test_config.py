@@ -1,0 +1,82 @@
+"""Configurations refuse what contradicts itself and cannot be changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from paged.config import BATCHINGS, EVICTIONS, POLICIES, PREEMPTIONS, CacheConfig, SchedulerConfig
+from paged.errors import ConfigError
+
+
+def test_capacity_counts_whole_blocks() -> None:
+    assert CacheConfig(num_blocks=983, block_size=16).capacity_slots == 15_728
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ({"num_blocks": 0}, "num_blocks must be at least 1, got 0"),
+        ({"block_size": 0}, "block_size must be at least 1, got 0"),
+        ({"max_model_len": -1}, "max_model_len must be at least 1, got -1"),
+        ({"blocks_per_page": 0}, "blocks_per_page must be at least 1, got 0"),
+        ({"num_host_blocks": -1}, "num_host_blocks must be at least 0, got -1"),
+        ({"watermark": -0.01}, "0 <= watermark < 1, got -0.01"),
+        ({"watermark": 1.0}, "0 <= watermark < 1, got 1.0"),
+        ({"watermark": float("nan")}, "0 <= watermark < 1, got nan"),
+        ({"eviction": "random"}, "eviction must be one of lru, fifo, got 'random'"),
+    ],
+)
+def test_cache_config_names_what_is_wrong(values: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        CacheConfig(**({"num_blocks": 8} | values))
+    assert wanted in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ({"max_num_seqs": 0}, "max_num_seqs must be at least 1, got 0"),
+        ({"lookahead": -1}, "lookahead must be at least 0, got -1"),
+        ({"max_num_batched_tokens": 0}, "max_num_batched_tokens must be at least 1, got 0"),
+        ({"policy": "lifo"}, "policy must be one of fcfs, priority, got 'lifo'"),
+        ({"batching": ""}, "batching must be one of continuous, static, got ''"),
+        ({"preemption": "drop"}, "preemption must be one of recompute, swap, got 'drop'"),
+    ],
+)
+def test_scheduler_config_names_what_is_wrong(values: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        SchedulerConfig(**values)
+    assert wanted in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [("policy", POLICIES), ("batching", BATCHINGS), ("preemption", PREEMPTIONS)],
+)
+def test_every_listed_choice_of_the_scheduler_is_accepted(
+    name: str, choices: tuple[str, ...]
+) -> None:
+    for choice in choices:
+        values: dict[str, Any] = {name: choice}
+        assert getattr(SchedulerConfig(**values), name) == choice
+
+
+def test_every_listed_eviction_is_accepted() -> None:
+    assert [CacheConfig(num_blocks=1, eviction=name).eviction for name in EVICTIONS] == [
+        "lru",
+        "fifo",
+    ]
+
+
+def test_no_token_budget_means_no_limit() -> None:
+    assert SchedulerConfig(max_num_batched_tokens=None).max_num_batched_tokens is None
+
+
+@pytest.mark.parametrize("config", [CacheConfig(num_blocks=1), SchedulerConfig()])
+def test_a_config_is_frozen(config: CacheConfig | SchedulerConfig) -> None:
+    name = dataclasses.fields(config)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(config, name, 7)
