@@ -31,7 +31,7 @@ def test_capacity_counts_whole_blocks() -> None:
 )
 def test_cache_config_names_what_is_wrong(values: dict[str, Any], wanted: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        CacheConfig(**({"num_blocks": 8} | values))
+        CacheConfig(**{"num_blocks": 8, **values})
     assert wanted in str(raised.value)
 
 
