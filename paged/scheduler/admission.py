@@ -7,7 +7,7 @@ import numpy as np
 from paged.allocator.base import Admission
 from paged.scheduler.batch import Admitted, Blocked
 from paged.scheduler.core import SchedulerCore
-from paged.scheduler.growth import grow_new
+from paged.scheduler.growth import schedule_new
 from paged.scheduler.plan import StepPlan
 from paged.scheduler.preemption import restart_swapped
 from paged.scheduler.request_state import RequestState
@@ -36,7 +36,7 @@ def _swap_in(core: SchedulerCore, plan: StepPlan) -> None:
             core.swapped.pop(0)
             plan.swap_in.append(moves)
             core.rows.run(state, state.rows)
-            grow_new(core, plan, state.rows)
+            schedule_new(core, plan, state.rows)
         elif len(core.rows.running):
             plan.blocked = Blocked.MEMORY
             return
@@ -67,7 +67,7 @@ def _admit(core: SchedulerCore, plan: StepPlan) -> None:
         if budget is not None:
             budget -= int(core.rows.num_tokens[lead] - core.rows.num_computed[lead])
     if admitted_rows:
-        grow_new(core, plan, admitted_rows)
+        schedule_new(core, plan, admitted_rows)
 
 
 def _first_that_fits(core: SchedulerCore) -> tuple[RequestState, Admission] | Blocked:
@@ -92,11 +92,12 @@ def _start(core: SchedulerCore, plan: StepPlan, state: RequestState, admission: 
     core.rows.claim(state, end)
     core.rows.start(lead, state.known_tokens(), num_computed=admission.num_cached_tokens)
     if state.is_group:
-        core.rows.samples_due[lead] = 0 if state.saved else len(state.rows)
+        core.unforked[lead] = state
     else:
         state.saved.clear()
     core.rows.run(state, [lead])
-    plan.copies.append(admission.copies)
+    if len(admission.copies):
+        plan.copies.append(admission.copies)
     plan.admitted.append(
         Admitted(
             request=state.request,

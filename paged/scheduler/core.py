@@ -21,6 +21,7 @@ class SchedulerCore:
 
     held_rows: rows of ended sequences that a static batch keeps until all have ended.
     fork_copies: copies that a fork asked for and the next step makes, by request id.
+    unforked: groups that are still computing the prompt they share, by their first row.
     aborted: requests given up while they took part in the step in flight.
     finished: sequences that ended and were not reported yet.
     """
@@ -37,6 +38,7 @@ class SchedulerCore:
         self.swapped: list[RequestState] = []
         self.held_rows: list[int] = []
         self.fork_copies: dict[str, BlockMoves] = {}
+        self.unforked: dict[int, RequestState] = {}
         self.aborted: list[RequestState] = []
         self.finished: list[Finished] = []
 
@@ -66,7 +68,7 @@ class SchedulerCore:
             state = self.rows.owner_of(row)
             place = state.rows.index(row)
             self._report(state, place, reason)
-            self.rows.owner[row] = None
+            self.disown(row)
             del state.rows[place], state.sequence_indices[place]
             if state.saved:
                 del state.saved[place]
@@ -86,6 +88,11 @@ class SchedulerCore:
             self._report(state, place, reason)
         state.sequence_indices.clear()
         self._forget_if_over(state)
+
+    def disown(self, row: int) -> None:
+        """Let a row belong to nobody."""
+        self.rows.owner[row] = None
+        self.unforked.pop(row, None)
 
     def _hold(self, rows: list[int]) -> None:
         self.held_rows.extend(rows)

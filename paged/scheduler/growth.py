@@ -8,6 +8,7 @@ from paged.errors import OutOfBlocks
 from paged.scheduler.core import SchedulerCore
 from paged.scheduler.plan import StepPlan
 from paged.scheduler.preemption import make_room
+from paged.types import IndexArray
 
 
 def schedule_running(core: SchedulerCore, plan: StepPlan) -> None:
@@ -16,39 +17,40 @@ def schedule_running(core: SchedulerCore, plan: StepPlan) -> None:
     Decoding sequences have one token left each; a chunked prompt has more and takes
     what the budget leaves.
     """
-    arrays = core.rows
-    while len(arrays.running):
-        rows = arrays.running
-        scheduled = plan.clip(arrays.num_tokens[rows] - arrays.num_computed[rows])
-        if plan.budget_tokens is not None and not scheduled.all():
-            rows, scheduled = rows[scheduled > 0], scheduled[scheduled > 0]
+    while len(core.rows.running):
         try:
-            copies = core.allocator.grow(rows, arrays.num_computed[rows] + scheduled)
+            _grow(core, plan, core.rows.running)
         except OutOfBlocks:
             make_room(core, plan)
-            continue
-        plan.add(rows, scheduled)
-        plan.copies.append(copies)
-        break
-    for moves in core.fork_copies.values():
-        plan.copies.append(moves)
-    core.fork_copies.clear()
+        else:
+            break
+    if core.fork_copies:
+        plan.copies.extend(core.fork_copies.values())
+        core.fork_copies.clear()
 
 
-def grow_new(core: SchedulerCore, plan: StepPlan, rows: list[int]) -> None:
+def schedule_new(core: SchedulerCore, plan: StepPlan, rows: list[int]) -> None:
     """Schedule rows that were admitted or swapped in during this step.
 
     If memory for their next tokens is short they stay and wait for the next step.
     """
-    arrays = core.rows
-    indices = np.array(rows, np.int64)
-    scheduled = plan.clip(arrays.num_tokens[indices] - arrays.num_computed[indices])
-    indices, scheduled = indices[scheduled > 0], scheduled[scheduled > 0]
-    if not len(indices):
-        return
     try:
-        copies = core.allocator.grow(indices, arrays.num_computed[indices] + scheduled)
+        _grow(core, plan, np.array(rows, np.int64))
     except OutOfBlocks:
         return
-    plan.add(indices, scheduled)
-    plan.copies.append(copies)
+
+
+def _grow(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
+    """Give rows what is left of the budget. Raises OutOfBlocks (nothing is changed)."""
+    num_computed = core.rows.num_computed[rows]
+    pending = core.rows.num_tokens[rows] - num_computed
+    scheduled = plan.clip(pending)
+    if scheduled is not pending:
+        chosen = scheduled > 0
+        rows, num_computed, scheduled = rows[chosen], num_computed[chosen], scheduled[chosen]
+        if not len(rows):
+            return
+    copies = core.allocator.grow(rows, num_computed + scheduled)
+    plan.add(rows, num_computed, scheduled)
+    if len(copies):
+        plan.copies.append(copies)

@@ -2,75 +2,82 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from paged.allocator.base import BlockMoves, concat_moves
+from paged.allocator.base import NO_MOVES, BlockMoves, concat_moves
 from paged.scheduler.batch import Admitted, Batch, Blocked
 from paged.scheduler.core import SchedulerCore
 from paged.types import IndexArray
 
 
-def _no_rows() -> IndexArray:
-    return np.zeros(0, np.int64)
-
-
-@dataclass(slots=True)
 class StepPlan:
     """What the phases of `schedule` have decided so far.
 
     budget_tokens: tokens that may still be scheduled; None is no limit.
     """
 
-    budget_tokens: int | None
-    rows: IndexArray = field(default_factory=_no_rows)
-    num_scheduled: IndexArray = field(default_factory=_no_rows)
-    swap_out: list[BlockMoves] = field(default_factory=list[BlockMoves])
-    swap_in: list[BlockMoves] = field(default_factory=list[BlockMoves])
-    copies: list[BlockMoves] = field(default_factory=list[BlockMoves])
-    admitted: list[Admitted] = field(default_factory=list[Admitted])
-    num_preempted: int = 0
-    num_recomputed_tokens: int = 0
-    blocked: Blocked = Blocked.NOTHING
+    def __init__(self, budget_tokens: int | None) -> None:
+        self.budget_tokens = budget_tokens
+        self.swap_out: list[BlockMoves] = []
+        self.swap_in: list[BlockMoves] = []
+        self.copies: list[BlockMoves] = []
+        self.admitted: list[Admitted] = []
+        self.num_preempted = 0
+        self.num_recomputed_tokens = 0
+        self.blocked = Blocked.NOTHING
+        # Parallel: one entry for each phase that scheduled something.
+        self._rows: list[IndexArray] = []
+        self._num_computed: list[IndexArray] = []
+        self._num_scheduled: list[IndexArray] = []
 
     def clip(self, num_tokens: IndexArray) -> IndexArray:
         """Give each of several sequences what the budget leaves it, in order."""
-        if self.budget_tokens is None:
+        budget = self.budget_tokens
+        if budget is None or int(np.add.reduce(num_tokens)) <= budget:
             return num_tokens
-        ends = np.cumsum(num_tokens)
-        if not len(ends) or ends[-1] <= self.budget_tokens:
-            return num_tokens
-        return np.clip(self.budget_tokens - (ends - num_tokens), 0, num_tokens)
+        return np.clip(budget - (np.cumsum(num_tokens) - num_tokens), 0, num_tokens)
 
-    def add(self, rows: IndexArray, num_scheduled: IndexArray) -> None:
+    def add(self, rows: IndexArray, num_computed: IndexArray, num_scheduled: IndexArray) -> None:
         """Schedule tokens of rows and charge the budget."""
         if self.budget_tokens is not None:
-            self.budget_tokens -= int(num_scheduled.sum())
-        if len(self.rows):
-            rows = np.concatenate([self.rows, rows])
-            num_scheduled = np.concatenate([self.num_scheduled, num_scheduled])
-        self.rows, self.num_scheduled = rows, num_scheduled
+            self.budget_tokens -= int(np.add.reduce(num_scheduled))
+        self._rows.append(rows)
+        self._num_computed.append(num_computed)
+        self._num_scheduled.append(num_scheduled)
 
     def batch(self, core: SchedulerCore, step: int) -> Batch:
         """Freeze the plan."""
-        arrays, rows = core.rows, self.rows
-        num_computed = arrays.num_computed[rows]
-        is_complete = num_computed + self.num_scheduled == arrays.num_tokens[rows]
+        rows = _join(self._rows)
+        num_computed = _join(self._num_computed)
+        num_scheduled = _join(self._num_scheduled)
         return Batch(
             step=step,
             rows=rows,
             num_computed=num_computed,
-            num_scheduled=self.num_scheduled,
-            num_samples=is_complete * arrays.samples_due[rows],
+            num_scheduled=num_scheduled,
+            num_samples=_count_samples(core, rows, num_computed + num_scheduled),
             tables=core.allocator.tables,
-            tokens=arrays.tokens,
-            swap_out=concat_moves(self.swap_out),
-            swap_in=concat_moves(self.swap_in),
-            copies=concat_moves(self.copies),
+            tokens=core.rows.tokens,
+            swap_out=concat_moves(self.swap_out) if self.swap_out else NO_MOVES,
+            swap_in=concat_moves(self.swap_in) if self.swap_in else NO_MOVES,
+            copies=concat_moves(self.copies) if self.copies else NO_MOVES,
             admitted=tuple(self.admitted),
             num_preempted=self.num_preempted,
             num_recomputed_tokens=self.num_recomputed_tokens,
             num_waiting=len(core.waiting) + len(core.swapped),
             blocked=self.blocked,
         )
+
+
+def _join(parts: list[IndexArray]) -> IndexArray:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def _count_samples(core: SchedulerCore, rows: IndexArray, seq_lens: IndexArray) -> IndexArray:
+    """Count tokens to draw: one where all known tokens are computed, or a group's own."""
+    num_samples = (seq_lens == core.rows.num_tokens[rows]).astype(np.int64)
+    for lead, state in core.unforked.items():
+        num_samples[rows == lead] *= 0 if state.saved else len(state.rows)
+    return num_samples

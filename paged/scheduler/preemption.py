@@ -68,7 +68,7 @@ def _restart(core: SchedulerCore, state: RequestState) -> int:
         state.saved = [core.rows.known(row) for row in state.rows]
     state.is_forked = False
     for row in state.rows:
-        core.rows.owner[row] = None
+        core.disown(row)
     core.rows.stop(state.rows)
     core.allocator.release(np.array(state.rows, np.int64))
     state.rows.clear()

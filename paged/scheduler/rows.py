@@ -14,8 +14,6 @@ class SequenceRows:
     tokens[max_rows, max_model_len]: known token ids.
     num_tokens, num_computed: known tokens, and those whose K and V are stored.
     end_tokens: the sequence ends when it has this many tokens.
-    samples_due: tokens to draw when all known tokens are computed: 1, or what a group
-        draws when its shared prompt is complete (0 if it only rebuilds that prompt).
     running: rows that take part in steps, in order of service.
     """
 
@@ -25,7 +23,6 @@ class SequenceRows:
         self.num_tokens: IndexArray = np.zeros(max_rows, np.int64)
         self.num_computed: IndexArray = np.zeros(max_rows, np.int64)
         self.end_tokens: IndexArray = np.zeros(max_rows, np.int64)
-        self.samples_due: IndexArray = np.ones(max_rows, np.int64)
         self.owner: list[RequestState | None] = [None] * max_rows
         self.running: IndexArray = np.zeros(0, np.int64)
         self._is_stopping: BoolArray = np.zeros(max_rows, np.bool_)
@@ -42,7 +39,6 @@ class SequenceRows:
         self.tokens[row, : len(tokens)] = tokens
         self.num_tokens[row] = len(tokens)
         self.num_computed[row] = num_computed
-        self.samples_due[row] = 1
 
     def known(self, row: int) -> TokenArray:
         """Copy of the tokens of one row."""

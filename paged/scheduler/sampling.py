@@ -26,27 +26,22 @@ class _Drawn:
 def take_samples(core: SchedulerCore, batch: Batch, result: StepResult) -> list[RequestState]:
     """Append what was drawn and end the sequences it completes.
 
-    Returns groups that could not fork for want of memory; they hold nothing new.
+    Returns the groups that could not fork for want of memory; nothing was drawn for them.
     """
-    due = core.rows.samples_due[batch.rows]
     starved: list[RequestState] = []
-    if (due == 1).all():
-        rows = batch.rows
+    rows = batch.rows
+    if core.unforked:
+        drawn = _fork_groups(core, batch, result, starved)
+    else:
         if len(result.tokens) < len(rows):
             rows = rows[batch.num_samples > 0]
         drawn = _Drawn(rows, result.tokens, result.is_stopped)
-    else:
-        drawn = _fork_groups(core, batch, result, due, starved)
     _append(core, drawn)
     return starved
 
 
 def _fork_groups(
-    core: SchedulerCore,
-    batch: Batch,
-    result: StepResult,
-    due: IndexArray,
-    starved: list[RequestState],
+    core: SchedulerCore, batch: Batch, result: StepResult, starved: list[RequestState]
 ) -> _Drawn:
     """Fork the groups whose shared prompt is complete and address their samples."""
     rows: list[int] = []
@@ -55,17 +50,19 @@ def _fork_groups(
     is_complete = batch.seq_lens == core.rows.num_tokens[batch.rows]
     for i, row in enumerate(batch.rows.tolist()):
         count = int(batch.num_samples[i])
-        targets = [row] if count == 1 else []
-        if due[i] != 1 and is_complete[i]:
-            state = core.rows.owner_of(row)
-            if not _fork(core, state):
+        targets = [row] * count
+        state = core.unforked.get(row)
+        if state is not None and is_complete[i]:
+            if _fork(core, state):
+                targets = state.rows[:count]
+            else:
                 starved.append(state)
-            elif count:
-                targets = state.rows
+                targets = []
         rows.extend(targets)
         places.extend(range(place, place + len(targets)))
         place += count
-    return _Drawn(np.array(rows, np.int64), result.tokens[places], result.is_stopped[places])
+    indices = np.array(places, np.int64)
+    return _Drawn(np.array(rows, np.int64), result.tokens[indices], result.is_stopped[indices])
 
 
 def _fork(core: SchedulerCore, state: RequestState) -> bool:
@@ -85,6 +82,7 @@ def _fork(core: SchedulerCore, state: RequestState) -> bool:
     core.rows.run(state, children)
     state.saved.clear()
     state.is_forked = True
+    del core.unforked[lead]
     return True
 
 

@@ -115,7 +115,7 @@ class Scheduler:
         """
         if self._in_flight is not None:
             raise ConfigError("schedule() was called twice; call update() in between")
-        plan = StepPlan(budget_tokens=self.config.max_num_batched_tokens)
+        plan = StepPlan(self.config.max_num_batched_tokens)
         schedule_running(self._core, plan)
         schedule_waiting(self._core, plan)
         batch = plan.batch(self._core, self._num_steps)
@@ -127,7 +127,7 @@ class Scheduler:
         """Take in what a step computed and return the sequences that ended."""
         if batch is not self._in_flight:
             raise ConfigError("update() needs the batch of the latest schedule()")
-        num_drawn = int(batch.num_samples.sum())
+        num_drawn = int(np.add.reduce(batch.num_samples))
         if len(result.tokens) != num_drawn or len(result.is_stopped) != num_drawn:
             raise ConfigError(
                 f"batch samples {num_drawn} tokens, the result has {len(result.tokens)}"
@@ -135,7 +135,7 @@ class Scheduler:
             )
         core = self._core
         self._in_flight = None
-        core.rows.num_computed[batch.rows] += batch.num_scheduled
+        core.rows.num_computed[batch.rows] = batch.seq_lens
         self.allocator.commit(batch.rows, core.rows.tokens)
         for state in take_samples(core, batch, result):
             restart_starved(core, state)
