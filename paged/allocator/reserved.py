@@ -35,15 +35,19 @@ def reserve_oracle(demand: Demand, max_model_len: int) -> int:
 
 
 def reserve_pow2(demand: Demand, max_model_len: int) -> int:
-    """Reserve the next power of two of `reserve_oracle`, at most max_model_len.
+    """Reserve the prompt and its output rounded up to the next power of two.
 
-    >>> reserve_pow2(Demand(num_tokens=20, max_tokens=100, final_tokens=25), 2048)
-    32
+    At most max_model_len. The paper rounds the output alone: a true output of 25 tokens
+    reserves 32.
+
+    >>> reserve_pow2(Demand(num_tokens=20, max_tokens=100, final_tokens=45), 2048)
+    52
     """
     num_tokens = reserve_oracle(demand, max_model_len)
-    power = 1 << (num_tokens - 1).bit_length()
+    num_new_tokens = num_tokens - demand.num_tokens
+    rounded = demand.num_tokens + (1 << (num_new_tokens - 1).bit_length())
     # A sequence longer than the model allows stays so, for `refusal` to see.
-    return max(num_tokens, min(power, max_model_len))
+    return max(num_tokens, min(rounded, max_model_len))
 
 
 class ReservedAllocator(ExclusiveAllocator):
