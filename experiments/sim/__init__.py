@@ -1,0 +1,1 @@
+"""Simulated runs of the production engine, and what is measured on them."""

@@ -1,0 +1,114 @@
+"""What is simulated: the pool and engine of an experiment, and one run of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paged.allocator.base import Demand
+from paged.allocator.registry import ALLOCATORS, make_allocator
+from paged.config import CacheConfig, SchedulerConfig
+from paged.engine.step_time import RooflineStepTime
+from paged.errors import ConfigError
+from paged.hardware import HardwareSpec
+from paged.shapes import ModelShape
+
+DEFAULT_BLOCK_SIZE = 16
+DEFAULT_WATERMARK = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One run: an allocator with its settings, and the seed of workload and arrivals."""
+
+    allocator: str
+    seed: int
+    block_size: int = DEFAULT_BLOCK_SIZE
+    watermark: float = DEFAULT_WATERMARK
+
+    def __post_init__(self) -> None:
+        if self.allocator not in ALLOCATORS:
+            raise ConfigError(
+                f"unknown allocator {self.allocator!r}: expected some of {', '.join(ALLOCATORS)}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What all runs of an experiment share.
+
+    kv_slots: pool size; a run's capacity is this rounded down to whole blocks.
+    max_num_batched_tokens: token budget of a step; None computes a prompt in one step.
+    page_bytes: physical page of the `virtual` allocator, for one layer's K or V.
+    arrivals: saturated, trace or poisson; rate_per_s goes with poisson.
+    """
+
+    model: ModelShape
+    gpu: HardwareSpec
+    kv_slots: int
+    max_model_len: int
+    max_num_seqs: int
+    max_num_batched_tokens: int | None
+    page_bytes: int
+    arrivals: str
+    rate_per_s: float | None
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether all requests are queued from the start."""
+        return self.arrivals == "saturated"
+
+    @property
+    def page_tokens(self) -> int:
+        """Tokens whose K (or V) of one layer fit a page of the `virtual` allocator."""
+        model = self.model
+        token_bytes = model.num_kv_heads * model.head_dim * model.kv_bytes_per_value
+        return self.page_bytes // token_bytes
+
+    def capacity_slots(self, trial: Trial) -> int:
+        """Slots of the pool in whole blocks."""
+        return self.kv_slots // trial.block_size * trial.block_size
+
+    def cache_config(self, trial: Trial) -> CacheConfig:
+        """Configure the pool of one run. Raises ConfigError if a page is below a block."""
+        blocks_per_page = self.page_tokens // trial.block_size
+        if trial.allocator == "virtual" and blocks_per_page < 1:
+            raise ConfigError(
+                f"a page of {self.page_bytes // 1024} KiB holds {self.page_tokens} tokens of"
+                f" {self.model.name}, less than one block of {trial.block_size};"
+                " use larger pages or smaller blocks"
+            )
+        return CacheConfig(
+            num_blocks=self.kv_slots // trial.block_size,
+            block_size=trial.block_size,
+            max_model_len=self.max_model_len,
+            allocator=trial.allocator,
+            watermark=trial.watermark,
+            blocks_per_page=max(blocks_per_page, 1),
+        )
+
+    def scheduler_config(self, trial: Trial) -> SchedulerConfig:
+        """Configure the scheduler of one run."""
+        return SchedulerConfig(
+            max_num_seqs=self.max_num_seqs,
+            max_num_batched_tokens=self.max_num_batched_tokens,
+            batching=ALLOCATORS[trial.allocator].batching,
+        )
+
+    def step_time(self) -> RooflineStepTime:
+        """Model the time of a step."""
+        return RooflineStepTime(self.model, self.gpu)
+
+    def require_room(self, trial: Trial) -> None:
+        """Raise ConfigError unless a request of the longest length fits an empty pool."""
+        if self.capacity_slots(trial) < self.max_model_len:
+            raise ConfigError(
+                f"the pool of {self.capacity_slots(trial)} slots is smaller than one request"
+                f" of up to {self.max_model_len} tokens; raise --kv-slots or lower"
+                " --max-model-len"
+            )
+        allocator = make_allocator(self.cache_config(trial), max_rows=self.max_num_seqs)
+        longest = self.max_model_len
+        demand = Demand(num_tokens=longest, max_tokens=longest, final_tokens=longest)
+        refusal = allocator.refusal(demand)
+        if refusal is not None:
+            raise ConfigError(f"{trial.allocator}: {refusal}")
