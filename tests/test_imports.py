@@ -108,6 +108,10 @@ def trees(repository: Path, project_files: list[Path]) -> dict[str, ast.Module]:
     }
 
 
+def test_every_package_has_its_place_among_the_layers(trees: dict[str, ast.Module]) -> None:
+    assert {layer_of(module) for module in trees} <= set(LAYERS)
+
+
 def test_every_import_points_down_the_layers(trees: dict[str, ast.Module]) -> None:
     checked = [
         violation(module, imported)
