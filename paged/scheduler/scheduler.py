@@ -20,6 +20,7 @@ from paged.scheduler.preemption import restart_starved
 from paged.scheduler.request import FinishReason, Request
 from paged.scheduler.request_state import RequestState
 from paged.scheduler.sampling import take_samples
+from paged.types import IndexArray
 
 
 class Scheduler:
@@ -43,6 +44,11 @@ class Scheduler:
         """Requests that hold memory on the device and take part in steps."""
         core = self._core
         return len(core.states) - len(core.waiting) - len(core.swapped)
+
+    @property
+    def running_rows(self) -> IndexArray:
+        """Rows that take part in steps, in order of service. Not to be written to."""
+        return self._core.rows.running
 
     @property
     def num_waiting(self) -> int:

@@ -1,0 +1,118 @@
+"""Internal waste measured live: slot classes over time, on an engine that serves.
+
+While a sequence runs nobody knows how long it will be, so the slots it was granted and
+does not use yet are one class. When it ends, the time it held them is split after the
+fact into *reserved* (it came to use them) and *internal* (it never did).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paged.scheduler.batch import Admitted, Batch, Finished, StepResult
+from paged.scheduler.scheduler import Scheduler
+from paged.types import IndexArray
+
+Sequence = tuple[str, int]
+"""Request id and sequence index."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tenure:
+    """One sequence's time on a row, up to its end or its preemption.
+
+    unused_slot_s: integral of granted minus used slots.
+    granted_slots: slots held in the end, of them the last were granted
+    last_grant_s seconds before that end.
+    """
+
+    unused_slot_s: float
+    granted_slots: int
+    last_grant_s: float
+
+    def internal_slot_s(self, final_tokens: int) -> float:
+        """Integral of the slots that a sequence of final_tokens never filled.
+
+        Slots are granted when the ones before are full, so all that was granted
+        earlier was filled.
+        """
+        never_filled = max(0, self.granted_slots - final_tokens)
+        return min(never_filled * self.last_grant_s, self.unused_slot_s)
+
+
+class UsageMeter:
+    """Observer that integrates slot classes over engine time, in slot-seconds.
+
+    A part-filled block that forks share counts once for each of them until the first
+    writes to it; everything else is exact.
+    """
+
+    def __init__(self, max_rows: int) -> None:
+        self.elapsed_s = 0.0
+        self._slot_s: dict[str, float] = {}
+        self._unused_slot_s = np.zeros(max_rows, np.float64)
+        self._granted_slots: IndexArray = np.zeros(max_rows, np.int64)
+        self._granted_at_s = np.zeros(max_rows, np.float64)
+        self._sequence_on: dict[int, Sequence] = {}
+        self._row_of: dict[Sequence, int] = {}
+        self._earlier: dict[Sequence, list[_Tenure]] = {}
+
+    def shares(self) -> dict[str, float]:
+        """Time-weighted share of each slot class, summing to 1 once time has passed."""
+        total = sum(self._slot_s.values())
+        return {name: value / total for name, value in self._slot_s.items()} if total else {}
+
+    def on_step(
+        self, *, start_s: float, batch: Batch, result: StepResult, scheduler: Scheduler
+    ) -> None:
+        """Add one step."""
+        for admitted in batch.admitted:
+            self._admit(admitted)
+        duration_s = result.duration_s
+        for name, slots in scheduler.allocator.usage(None).classes().items():
+            self._slot_s[name] = self._slot_s.get(name, 0.0) + slots * duration_s
+        tables, rows = batch.tables, scheduler.running_rows
+        granted = tables.num_blocks[rows] * tables.block_size
+        grown = rows[granted > self._granted_slots[rows]]
+        self._granted_at_s[grown] = self.elapsed_s
+        self._granted_slots[rows] = granted
+        self._unused_slot_s[rows] += (granted - tables.num_tokens[rows]) * duration_s
+        self.elapsed_s += duration_s
+
+    def _admit(self, admitted: Admitted) -> None:
+        for row, index in zip(admitted.rows.tolist(), admitted.sequence_indices, strict=True):
+            previous = self._sequence_on.pop(row, None)
+            if previous is not None:
+                # It was preempted: the row is another's now, its record is kept.
+                self._leave(previous)
+            sequence = (admitted.request.request_id, index)
+            if sequence in self._row_of:
+                self._leave(sequence)
+            self._sequence_on[row] = sequence
+            self._row_of[sequence] = row
+
+    def _leave(self, sequence: Sequence) -> None:
+        row = self._row_of.pop(sequence)
+        self._sequence_on.pop(row, None)
+        tenure = _Tenure(
+            float(self._unused_slot_s[row]),
+            int(self._granted_slots[row]),
+            self.elapsed_s - float(self._granted_at_s[row]),
+        )
+        self._earlier.setdefault(sequence, []).append(tenure)
+        self._unused_slot_s[row] = 0.0
+        self._granted_slots[row] = 0
+
+    def on_finished(self, finished: Finished, *, now_s: float) -> None:
+        """Split what the sequence held and did not use."""
+        sequence = (finished.request.request_id, finished.sequence_index)
+        if sequence in self._row_of:
+            self._leave(sequence)
+        final_tokens = len(finished.tokens) - 1
+        for tenure in self._earlier.pop(sequence, []):
+            internal = tenure.internal_slot_s(final_tokens)
+            self._slot_s["internal"] += internal
+            self._slot_s["reserved"] += tenure.unused_slot_s - internal
+            self._slot_s["granted_unused"] -= tenure.unused_slot_s

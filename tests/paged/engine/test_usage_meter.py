@@ -1,0 +1,80 @@
+"""The live meter must agree with what an omniscient observer integrates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from paged.allocator.registry import ALLOCATORS, make_allocator
+from paged.config import CacheConfig, SchedulerConfig
+from paged.engine.clock import VirtualClock
+from paged.engine.engine import Engine
+from paged.engine.simulated import SimulatedExecutor
+from paged.engine.step_time import AffineStepTime
+from paged.engine.usage_meter import UsageMeter
+from paged.scheduler.batch import Batch, Finished, StepResult
+from paged.scheduler.request import Request, length_only_prompt
+from paged.scheduler.scheduler import Scheduler
+
+MAX_ROWS = 16
+MAX_MODEL_LEN = 64
+
+
+class Omniscient:
+    """Integrates usage with the final lengths that only a simulation knows."""
+
+    def __init__(self) -> None:
+        self.final_tokens = np.zeros(MAX_ROWS, np.int64)
+        self.slot_s: dict[str, float] = {}
+
+    def on_step(
+        self, *, start_s: float, batch: Batch, result: StepResult, scheduler: Scheduler
+    ) -> None:
+        """Add one step."""
+        for admitted in batch.admitted:
+            request = admitted.request
+            assert request.final_new_tokens is not None
+            final = request.num_prompt_tokens + request.final_new_tokens - 1
+            self.final_tokens[admitted.rows] = final
+        for name, slots in scheduler.allocator.usage(self.final_tokens).classes().items():
+            self.slot_s[name] = self.slot_s.get(name, 0.0) + slots * result.duration_s
+
+    def on_finished(self, finished: Finished, *, now_s: float) -> None:
+        """Ignore it."""
+
+
+@pytest.mark.parametrize("name", [name for name in ALLOCATORS if name != "static"])
+def test_shares_after_the_fact_equal_the_omniscient_ones(name: str) -> None:
+    cache = CacheConfig(
+        num_blocks=40, block_size=4, max_model_len=MAX_MODEL_LEN, allocator=name, watermark=0.0
+    )
+    allocator = make_allocator(cache, max_rows=MAX_ROWS)
+    config = SchedulerConfig(max_num_seqs=MAX_ROWS, max_num_batched_tokens=24)
+    scheduler = Scheduler(config, allocator, max_model_len=MAX_MODEL_LEN)
+    step_time = AffineStepTime(base_s=0.5, context_s_per_token=0.01, scheduled_s_per_token=0.1)
+    meter, omniscient = UsageMeter(MAX_ROWS), Omniscient()
+    executor = SimulatedExecutor(step_time, MAX_ROWS)
+    engine = Engine(scheduler, executor, VirtualClock(), [meter, omniscient])
+    rng = np.random.default_rng(7)
+    for i in range(60):
+        prompt, output = int(rng.integers(1, 30)), int(rng.integers(1, 30))
+        request = Request(
+            request_id=str(i),
+            prompt_tokens=length_only_prompt(prompt),
+            max_new_tokens=MAX_MODEL_LEN - prompt,
+            final_new_tokens=output,
+        )
+        engine.add_request(request)
+    num_preemptions = 0
+    while engine.has_work:
+        num_preemptions += sum(finished.num_preemptions for finished in engine.step())
+    total = sum(omniscient.slot_s.values())
+    expected = {key: value / total for key, value in omniscient.slot_s.items()}
+    assert meter.shares() == pytest.approx(expected, abs=1e-9)
+    assert meter.elapsed_s == pytest.approx(engine.now_s)
+    assert expected["internal"] > 0.0
+    assert (num_preemptions > 0) == (name in ("paged", "virtual"))
+
+
+def test_nothing_measured_gives_no_shares() -> None:
+    assert UsageMeter(4).shares() == {}
