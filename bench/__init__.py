@@ -1,0 +1,1 @@
+"""Microbenchmarks of the allocator and scheduler, beside vLLM's own."""

@@ -1,0 +1,78 @@
+"""Run all benchmarks and store what they measured in bench/results.
+
+    python -m bench.record [--name scheduler-cpu]
+
+Writes bench/results/<date>-<name>.json: versions, CPU, git id, load of the machine, and
+for every benchmark the raw numbers and ratios. Exit status: that of pytest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench" / "results"
+
+
+def trim(raw: Mapping[str, Any], *, load_average: Mapping[str, float]) -> dict[str, Any]:
+    """Keep of pytest-benchmark's file what names the measurement and the comparisons.
+
+    Drops the host's name and the single rounds. Benchmarks without comparison are dropped.
+    """
+    machine, commit = raw["machine_info"], raw["commit_info"]
+    comparisons = {
+        each["name"]: each["extra_info"]["comparison"]
+        for each in raw["benchmarks"]
+        if "comparison" in each["extra_info"]
+    }
+    return {
+        "date": raw["datetime"],
+        "git": {"id": commit["id"], "is_dirty": commit["dirty"]},
+        "machine": {
+            "cpu": machine["cpu"].get("brand_raw", machine["processor"]),
+            "num_cpus": machine["cpu"]["count"],
+            "architecture": machine["machine"],
+            "system": machine["system"],
+        },
+        "load_average_1min": dict(load_average),
+        "versions": {
+            "python": machine["python_version"],
+            **{name: importlib.metadata.version(name) for name in ("numpy", "pytest-benchmark")},
+        },
+        "peer_versions": raw["peer_versions"],
+        "benchmarks": comparisons,
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, trim, store; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.record", description=__doc__)
+    parser.add_argument("--name", default="scheduler-cpu", help="last part of the file's name")
+    options = parser.parse_args(arguments)
+    before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        raw_file = Path(folder) / "raw.json"
+        command = [sys.executable, "-m", "pytest", "bench", f"--benchmark-json={raw_file}"]
+        status = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if status:
+            return status
+        raw = json.loads(raw_file.read_text())
+    result = trim(raw, load_average={"before": before, "after": os.getloadavg()[0]})
+    target = RESULTS / f"{result['date'][:10]}-{options.name}.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"wrote {target.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Comparisons of one run, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.compare import Comparison
+
+_HEADINGS = ("benchmark", "unit", "mean", "median", "of goal", "yardstick", "vLLM")
+
+
+@dataclass(slots=True)
+class Collected:
+    """What a run has measured so far, by name of the benchmark."""
+
+    comparisons: dict[str, Comparison] = field(default_factory=dict[str, Comparison])
+    peer_versions: dict[str, Any] | None = None
+
+    def keep(self, benchmark: BenchmarkFixture, comparison: Comparison) -> None:
+        """Keep a comparison for the summary and for the benchmark's JSON file."""
+        self.comparisons[benchmark.name] = comparison
+        benchmark.extra_info["comparison"] = comparison.as_dict()
+
+
+def table(comparisons: Mapping[str, Comparison]) -> list[str]:
+    """Lay comparisons out as text: times in us per unit, in brackets how much we are faster."""
+    rows = [_HEADINGS, *(_row(name, each) for name, each in comparisons.items())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    legend = "us per unit; (x N): N times our time, median of interleaved rounds; of goal: mean"
+    return [line.rstrip() for line in [*lines, legend]]
+
+
+def _row(name: str, comparison: Comparison) -> tuple[str, ...]:
+    share = comparison.share_of_goal
+    goal = "-" if share is None else f"{share:.2f} of {comparison.goal_us:g}"
+    return (
+        name,
+        comparison.unit,
+        f"{comparison.ours.mean_us:.4g}",
+        f"{comparison.ours.median_us:.4g}",
+        goal,
+        *(_beside(comparison, rival) for rival in ("yardstick", "vllm")),
+    )
+
+
+def _beside(comparison: Comparison, rival: str) -> str:
+    if rival not in comparison.rivals:
+        return "-"
+    ratio = float(f"{comparison.ratio(rival):.2g}")
+    return f"{comparison.rivals[rival].mean_us:.4g} (x {ratio:g})"

@@ -1,0 +1,46 @@
+"""What is stored names the measurement and not the machine's owner."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bench.record import trim
+
+RAW: dict[str, Any] = {
+    "datetime": "2026-01-02T03:04:05+00:00",
+    "machine_info": {
+        "node": "secret-host",
+        "machine": "x86_64",
+        "system": "Linux",
+        "processor": "",
+        "python_version": "3.11.7",
+        "cpu": {"brand_raw": "Some CPU", "count": 2},
+    },
+    "commit_info": {"id": "abc", "dirty": True, "branch": "main"},
+    "peer_versions": {"vllm": "0.32.0"},
+    "benchmarks": [
+        {"name": "test_a", "extra_info": {"comparison": {"unit": "step"}}, "stats": {"data": [1]}},
+        {"name": "test_b", "extra_info": {}},
+    ],
+}
+
+
+def test_the_measurement_is_named() -> None:
+    result = trim(RAW, load_average={"before": 0.1, "after": 1.0})
+    assert result["git"] == {"id": "abc", "is_dirty": True}
+    assert result["machine"]["cpu"] == "Some CPU"
+    assert result["versions"]["python"] == "3.11.7"
+    assert result["peer_versions"] == {"vllm": "0.32.0"}
+    assert result["load_average_1min"] == {"before": 0.1, "after": 1.0}
+    assert result["benchmarks"] == {"test_a": {"unit": "step"}}
+
+
+def test_the_host_stays_unnamed() -> None:
+    assert "secret-host" not in json.dumps(trim(RAW, load_average={}))
+
+
+def test_an_unknown_cpu_falls_back_to_the_processor() -> None:
+    machine = {**RAW["machine_info"], "processor": "x86", "cpu": {"count": 2}}
+    result = trim({**RAW, "machine_info": machine}, load_average={})
+    assert result["machine"]["cpu"] == "x86"

@@ -1,0 +1,31 @@
+"""The table at the end of a benchmark run."""
+
+from __future__ import annotations
+
+from bench.compare import Comparison, Times
+from bench.report import table
+
+
+def times(mean_us: float) -> Times:
+    return Times.of([mean_us, mean_us], work_per_round=1.0, num_chunks=2)
+
+
+def test_times_ratios_and_goal_are_in_the_row() -> None:
+    comparison = Comparison(
+        unit="step", ours=times(50.0), rivals={"vllm": times(1000.0)}, goal_us=100.0
+    )
+    heading, row, _ = table({"test_step[1]": comparison})
+    assert row.split("  ")[0] == "test_step[1]"
+    assert "0.50 of 100" in row
+    assert row.endswith("1000 (x 20)")
+    assert row.index("1000 (x 20)") == heading.index("vLLM")
+
+
+def test_a_missing_rival_is_a_dash() -> None:
+    row = table({"a": Comparison(unit="block", ours=times(0.5), rivals={})})[1]
+    assert row.split() == ["a", "block", "0.5", "0.5", "-", "-", "-"]
+
+
+def test_a_rival_that_wins_keeps_two_digits() -> None:
+    comparison = Comparison(unit="block", ours=times(2000.0), rivals={"yardstick": times(9.0)})
+    assert "9 (x 0.0045)" in table({"a": comparison})[1]
