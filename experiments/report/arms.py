@@ -12,8 +12,8 @@ ORACLE_NOTE = (
     " unreachable in practice."
 )
 POW2_NOTE = (
-    "reserved-pow2 rounds the true prompt + output up to a power of two, as the paper does,"
-    " so it too is told the output length, within a factor of two."
+    "reserved-pow2 rounds the true output length up to a power of two, as the paper does,"
+    " so it too is told that length, within a factor of two."
 )
 
 
@@ -49,7 +49,7 @@ KNOWN_ARMS = (
         name="static",
         policy="max_model_len per request; a batch runs until its slowest request ends",
         colour="#555555",
-        line=(":"),
+        line=":",
         marker="x",
         is_contiguous=True,
     ),
@@ -63,7 +63,7 @@ KNOWN_ARMS = (
     ),
     Arm(
         name="reserved-pow2",
-        policy="prompt + output rounded up to a power of two, buddy allocator",
+        policy="prompt + true output rounded up to a power of two, buddy allocator",
         colour="#B8860B",
         line="--",
         marker="^",

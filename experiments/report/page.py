@@ -97,7 +97,7 @@ def _tables(results: Results) -> list[Table]:
     if results.block_size is not None:
         found.append(sweep_table(results.block_size, "block_size", "block", "Block size"))
     if results.watermark is not None:
-        found.append(sweep_table(results.watermark, "watermark", "watermark", "Watermark"))
+        found.append(sweep_table(results.watermark, "watermark", "share kept free", "Watermark"))
     return [table for table in found if table is not None]
 
 

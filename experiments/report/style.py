@@ -22,8 +22,9 @@ from experiments.report.arms import Arm
 
 DPI = 140
 WIDTH_IN = 10.0
-HEADER_IN = 0.82
-LINE_LENGTH = 138
+HEADER_IN = 0.52
+LINE_IN = 0.16
+LINE_LENGTH = 142
 NUM_MARKERS = 14
 NO_VERSION: dict[str, Any] = {"Software": None}
 INK = "#1b1f24"
@@ -80,11 +81,12 @@ def drawing_style() -> Iterator[None]:
 
 def new_figure(*, title: str, regime: str, height_in: float) -> Figure:
     """Start a figure that says what it shows and under which regime (kept as its label)."""
-    height_in += HEADER_IN
-    body = ConstrainedLayoutEngine(rect=(0.0, 0.0, 1.0, 1.0 - HEADER_IN / height_in))
+    lines = [part for line in regime.splitlines() for part in wrap(line, LINE_LENGTH)]
+    header_in = HEADER_IN + LINE_IN * len(lines)
+    height_in += header_in
+    body = ConstrainedLayoutEngine(rect=(0.0, 0.0, 1.0, 1.0 - header_in / height_in))
     figure = Figure(figsize=(WIDTH_IN, height_in), dpi=DPI, layout=body)
     figure.set_label(regime)
-    lines = [part for line in regime.splitlines() for part in wrap(line, LINE_LENGTH)]
     left = 0.12 / WIDTH_IN
     figure.text(left, 1 - 0.12 / height_in, title, va="top", fontsize=13, fontweight="bold")
     figure.text(
@@ -112,7 +114,7 @@ def to_png(figure: Figure) -> bytes:
 
 def legend_right(figure: Figure, source: Axes) -> None:
     """Put the legend of one panel to the right of all of them."""
-    figure.legend(*source.get_legend_handles_labels(), loc="outside right upper")
+    figure.legend(*source.get_legend_handles_labels(), loc="outside right center")
 
 
 def legend_below(figure: Figure, *sources: Axes) -> None:

@@ -37,12 +37,16 @@ DETAILS: Measures = (
     ("p50_batch", "p50 batch", 1),
     ("p99_batch", "p99 batch", 1),
     ("completions", "completions", 0),
-    ("recomputed_token_pct", "recomputed tokens %", 1),
-    ("external_fragmentation_index", "ext. frag. index", 3),
+    ("recomputed_token_pct", "recomputed %", 1),
+    ("external_fragmentation_index", "frag. index", 3),
     ("throughput_tokens_per_s", "tokens/s", 0),
     ("normalized_latency_s_per_token", "latency s/token", 3),
     ("mean_ttft_s", "TTFT s", 3),
     ("mean_tpot_s", "TPOT s", 4),
+)
+DETAIL_NOTE = (
+    "recomputed = tokens computed again, in % of those computed for the first time; frag. index ="
+    " 1 - largest free run / total free (contiguous allocators only); a dash: does not apply."
 )
 MEASURE_NOTE = (
     "mean±sample standard deviation over seeds; preempt. = preemptions per completion;"
@@ -111,7 +115,7 @@ def _step_notes(frame: Frame, arms: list[Arm]) -> list[str]:
 def detail_table(results: Results, workload: str) -> Table | None:
     """Show what else the run measured of each headline arm; None if nothing."""
     frame = results.fragmentation.where(workload=workload)
-    present = [one for one in DETAILS if one[0] in frame]
+    present = [one for one in DETAILS if one[0] in frame and np.isfinite(frame[one[0]]).any()]
     if not present:
         return None
     return Table(
@@ -121,7 +125,7 @@ def detail_table(results: Results, workload: str) -> Table | None:
             (_marked(arm), *_measures(frame.where(allocator=arm.name), present))
             for arm in in_order(frame.names("allocator"))
         ),
-        notes=("A dash: not measured in this regime.",),
+        notes=(DETAIL_NOTE,),
     )
 
 
@@ -189,7 +193,9 @@ def _compare(arm: Arm, row: paper.PaperRow, ours: list[float]) -> list[tuple[str
 
 
 def _difference(ours: float, theirs: float | None) -> str:
-    return "-" if theirs is None else f"{ours - theirs:+.1f}"
+    if theirs is None:
+        return "-"
+    return f"{round(ours - theirs, 1) + 0.0:+.1f}"  # + 0.0 turns -0.0 into 0.0
 
 
 def sweep_table(frame: Frame, column: str, header: str, title: str) -> Table:

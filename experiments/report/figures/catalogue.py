@@ -55,7 +55,8 @@ FIGURES = (
         title="KV utilisation over time",
         caption="Slot classes of the first seed, averaged into equal bins of simulated time. The"
         " dark bar above a panel marks the interval in which requests wait: only there is a"
-        " slot that holds no token a wasted one. Dashed lines enclose the window measured in F1.",
+        " slot that holds no token a wasted one. Dashed lines enclose the window measured in F1."
+        " All arms serve the same requests, so one that wastes less is done sooner.",
         draw=draw_utilisation,
     ),
     FigureKind(
@@ -70,8 +71,8 @@ FIGURES = (
         number="F5",
         filename="f5_block_size.png",
         title="Block size",
-        caption="A request wastes part of its last block, half a block on average, so large"
-        " blocks waste more; kernel and copy costs, not shown here, speak against the smallest.",
+        caption="The unfilled part of a request's last block, half a block on average, grows"
+        " with the block; kernel and copy costs, not shown here, speak against the smallest.",
         draw=draw_block_size,
     ),
     FigureKind(
@@ -79,8 +80,8 @@ FIGURES = (
         filename="f12_external_fragmentation.png",
         title="External fragmentation",
         caption="Contiguous allocators only. The index is 0 while all free slots form one run"
-        " and nears 1 as they scatter. Below: free runs by length, time-weighted mean count;"
-        " runs shorter than the next request cannot be used.",
+        " and nears 1 as they scatter. Below: free runs by length, time-weighted mean count in the"
+        " measured window; runs shorter than the next request cannot be used.",
         draw=draw_holes,
     ),
     FigureKind(

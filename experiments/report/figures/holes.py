@@ -37,6 +37,7 @@ def draw_holes(results: Results) -> Figure | None:
     index_axes.set(ylabel="1 - largest free run /\ntotal free", ylim=(-0.02, 1.02))
     index_axes.set_xlabel("simulated time (s)")
     index_axes.margins(x=0)
+    index_axes.set_xlim(left=0)
     run_axes.set(ylabel="free runs in the pool\n(mean count)", ylim=(0, None))
     run_axes.set_xlabel("free run of at least this many slots, and fewer than twice as many")
     legend_right(figure, index_axes if index_arms else run_axes)

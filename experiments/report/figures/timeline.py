@@ -7,6 +7,7 @@ from itertools import zip_longest
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 from experiments.report.arms import Arm, in_order
 from experiments.report.frame import Frame
@@ -74,8 +75,9 @@ def _draw_classes(axes: Axes, arm: Arm, series: Frame) -> None:
     )
     _mark_saturation(axes, times, series["waiting"] > 0)
     axes.set_title(arm.label, fontsize=10, pad=10)
-    axes.set(ylim=(0, 100))
     axes.margins(x=0)
+    axes.set(ylim=(0, 100))
+    axes.set_xlim(left=0)
     axes.grid(visible=False)
     percent_ticks(axes, axis="y")
 
@@ -121,10 +123,12 @@ def draw_batch(results: Results) -> Figure | None:
         own = series.where(allocator=arm.name)
         look = line_look(arm, len(own))
         running.plot(own["t_s"], own["running"], label=arm.tick_label, **look)
-        preemptions.plot(own["t_s"], np.cumsum(own["preemptions"]), **look)
+        preemptions.plot(own["t_s"], own["preemptions"], **look)
     running.set(ylabel="running requests", ylim=(0, None))
     preemptions.set(ylabel="preemptions\n(cumulative)", ylim=(0, None))
     preemptions.set_xlabel("simulated time (s)")
+    preemptions.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     running.margins(x=0)
+    running.set_xlim(left=0)
     legend_right(figure, running)
     return figure

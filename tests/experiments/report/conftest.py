@@ -77,10 +77,12 @@ def _summary_row(
 
 def _series(allocator: str, rng: np.random.Generator) -> Iterable[dict[str, object]]:
     shares, batch, preemptions, index = HEADLINE[allocator]
+    total = 0.0
     for step in range(300):
         ramp = min(1.0, step / 25) * min(1.0, (299 - step) / 40)
         noise = rng.normal(0.0, 0.01)
         used = [share * max(0.0, ramp * (0.985 + noise)) for share in shares[:-1]]
+        total += preemptions * 2 * ramp
         yield {
             "allocator": allocator,
             "t_s": f"{step * 2.0:.3f}",
@@ -88,7 +90,7 @@ def _series(allocator: str, rng: np.random.Generator) -> Iterable[dict[str, obje
             "free_pct": f"{100 - sum(used):.4f}",
             "running": f"{batch * ramp:.3f}",
             "waiting": max(0, 500 - 2 * step),
-            "preemptions": f"{round(preemptions * 2 * ramp)}",
+            "preemptions": f"{total:.0f}",
             "external_fragmentation_index": "" if index is None else f"{index + noise:.4f}",
         }
 
