@@ -47,6 +47,7 @@ class ChromeTrace:
             _name_event("process_name", _REQUESTS_PID, 0, "requests"),
         ]
         self._tracks: dict[str, _Track] = {}
+        self._owner: dict[int, _Track] = {}
         self._next_tid = 1
         self._last_s = 0.0
 
@@ -55,11 +56,9 @@ class ChromeTrace:
     ) -> None:
         """Record one step: its span, the counters, and which requests changed phase."""
         self._last_s = start_s + result.duration_s
-        if batch.num_preempted:
-            self._mark_preempted(batch, start_s)
         for admitted in batch.admitted:
             self._admit(admitted, start_s)
-        self._mark_prefilled(batch)
+        self._follow(batch, start_s)
         self._events.append(_step_event(start_s, batch, result))
         usage = scheduler.allocator.usage(None).classes()
         self._count("KV slots", start_s, usage)
@@ -95,22 +94,26 @@ class ChromeTrace:
     def _admit(self, admitted: Admitted, start_s: float) -> None:
         track = self._track(admitted.request)
         track.rows = admitted.rows.tolist()
+        self._owner.update(dict.fromkeys(track.rows, track))
         self._switch(track, "prefill", start_s)
 
-    def _mark_preempted(self, batch: Batch, start_s: float) -> None:
-        """Find the requests that ran and have no row of their own in the batch."""
-        present: set[int] = set(batch.rows.tolist())
-        for admitted in batch.admitted:
-            # careful: the row of a victim may go to another request in the same step.
-            present.difference_update(admitted.rows.tolist())
-        for track in self._tracks.values():
-            if track.phase != "preempted" and present.isdisjoint(track.rows):
-                self._switch(track, "preempted", start_s)
+    def _follow(self, batch: Batch, start_s: float) -> None:
+        """Switch the phase of every request that the step moved on or left out.
 
-    def _mark_prefilled(self, batch: Batch) -> None:
+        A request swapped out keeps its rows and comes back without an admission. One
+        preempted for recompute loses them, and the next owner takes its place.
+        """
+        present: set[int] = set(batch.rows.tolist())
         sampled: set[int] = set(batch.rows[batch.num_samples > 0].tolist())
         for track in self._tracks.values():
-            if track.phase == "prefill" and not sampled.isdisjoint(track.rows):
+            rows = [row for row in track.rows if self._owner[row] is track]
+            is_sampled = not sampled.isdisjoint(rows)
+            if present.isdisjoint(rows):
+                if batch.num_preempted and track.phase != "preempted":
+                    self._switch(track, "preempted", start_s)
+            elif track.phase == "preempted":
+                self._switch(track, "decode" if is_sampled else "prefill", start_s)
+            elif track.phase == "prefill" and is_sampled:
                 self._switch(track, "decode", self._last_s)
 
     def _switch(self, track: _Track, phase: str, at_s: float) -> None:

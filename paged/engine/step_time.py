@@ -102,11 +102,12 @@ class RooflineStepTime:
         weights_s = max(self._weights_s, self._compute_s_per_token * scheduled)
         attention_s = self._context_s_per_token * context
         if scheduled > batch.num_seqs:
-            attention_s = max(attention_s, self._pair_s * _num_pairs(batch))
+            attention_s = max(attention_s, self._pair_s * _num_pairs(batch, scheduled))
         return self._overhead_s + weights_s + attention_s
 
 
-def _num_pairs(batch: Batch) -> float:
-    """Count query and context pairs of causal attention, a chunk's own triangle halved."""
+def _num_pairs(batch: Batch, num_scheduled: int) -> float:
+    """Count query and context pairs of causal attention: n (n + 1) / 2 within a chunk."""
     queries = batch.num_scheduled
-    return float(queries.dot(batch.num_computed)) + 0.5 * float(queries.dot(queries + 1))
+    within = (int(queries.dot(queries)) + num_scheduled) / 2
+    return int(queries.dot(batch.num_computed)) + within

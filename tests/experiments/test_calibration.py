@@ -1,0 +1,75 @@
+"""Simulated time follows the real vLLM run within the accepted bounds."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments import calibration
+from experiments.calibration import is_accepted, main
+from experiments.sim.calibrate import Score
+
+GOOD = Score(
+    running_mae=3.0,
+    kv_mae_points=3.0,
+    mean_ttft_s=1.0,
+    mean_latency_s=1.0,
+    ttft_error_pct=-5.0,
+    latency_error_pct=5.0,
+)
+
+
+def test_the_calibration_keeps_its_bounds(
+    traces_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["--trace-dir", str(traces_dir), "--out", str(out)]) == 0
+    content = json.loads((out / "calibration.json").read_text())
+    for name in ("affine", "roofline"):
+        one = content["scores"][name]
+        assert one["running_mae"] <= 3.0, name
+        assert one["kv_mae_points"] <= 3.0, name
+        assert abs(one["mean_ttft_s"] / content["measured"]["mean_ttft_s"] - 1) <= 0.05, name
+        assert abs(one["mean_latency_s"] / content["measured"]["mean_latency_s"] - 1) <= 0.05, name
+    assert content["ticks"] == {"all": 184, "fitted": 92}
+    # 16.1 GB of weights take 15.9 ms at the peak bandwidth of the GPU: no step is shorter.
+    assert 0.0159 <= content["parameters"]["affine"]["base_s"] <= 0.019
+    with (out / "calibration.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 184
+    assert sum(float(row["new_tokens_simulated"]) for row in rows) == 195_753
+    assert (out / "calibration.png").read_bytes().startswith(b"\x89PNG")
+    assert "OUT OF BOUNDS" not in capsys.readouterr().out
+
+
+def test_bounds_are_inclusive_and_each_one_counts() -> None:
+    assert is_accepted(GOOD)
+    assert not is_accepted(replace(GOOD, running_mae=3.01))
+    assert not is_accepted(replace(GOOD, kv_mae_points=3.01))
+    assert not is_accepted(replace(GOOD, ttft_error_pct=-5.01))
+    assert not is_accepted(replace(GOOD, latency_error_pct=5.01))
+
+
+def test_without_traces_one_line_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PAGED_TRACES", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == calibration.BAD_INPUT
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "--trace-dir DIR or set PAGED_TRACES" in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_the_run_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["--trace-dir", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert status == calibration.BAD_INPUT
+    assert "sharegpt_multiturn_300_blk16" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
