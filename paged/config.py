@@ -9,7 +9,7 @@ from paged.errors import ConfigError
 POLICIES = ("fcfs", "priority")
 BATCHINGS = ("continuous", "static")
 PREEMPTIONS = ("recompute", "swap")
-EVICTIONS = ("lru", "fifo")
+EVICTIONS = ("lru", "lfu")
 
 
 def _require(condition: bool, message: str) -> None:
@@ -32,6 +32,7 @@ class CacheConfig:
     num_blocks: physical blocks; a pool of S slots has S // block_size of them.
     block_size: slots per block.
     max_model_len: most tokens one sequence may come to.
+    eviction: which cached block nobody holds goes first (paged).
     watermark: share of the blocks kept free when a request is admitted (paged).
     num_host_blocks: blocks of host memory for swapped sequences (paged).
     blocks_per_page: blocks in one physical page (virtual).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paged.allocator.eviction import EvictionQueue, LruQueue
+from paged.allocator.eviction import EVICTION_QUEUES, EvictionQueue
 from paged.allocator.prefix_cache import PrefixCache
 from paged.errors import OutOfBlocks, check
 from paged.types import BlockArray, IndexArray
@@ -18,11 +18,13 @@ class BlockPool:
     evicted; it counts as available all the same.
     """
 
-    def __init__(self, num_blocks: int, cache: PrefixCache | None = None) -> None:
+    def __init__(
+        self, num_blocks: int, cache: PrefixCache | None = None, *, eviction: str = "lru"
+    ) -> None:
         self.num_blocks = num_blocks
         self.references: IndexArray = np.zeros(num_blocks, np.int64)
         self._cache = cache
-        self._evictable: EvictionQueue = LruQueue(num_blocks)
+        self._evictable: EvictionQueue = EVICTION_QUEUES[eviction](num_blocks)
         # The lowest ids are on top of the stack, so a fresh pool hands out 0, 1, 2, ...
         self._stack: BlockArray = np.arange(num_blocks, dtype=np.int32)[::-1].copy()
         self._num_free = num_blocks
@@ -58,6 +60,7 @@ class BlockPool:
         self._num_free = end - count
         blocks = self._stack[self._num_free : end][::-1].copy()
         self.references[blocks] = 1
+        self._evictable.start(blocks)
         return blocks
 
     def _evict(self, count: int) -> None:
@@ -73,6 +76,7 @@ class BlockPool:
         idle = blocks[self.references[blocks] == 0]
         if len(idle):
             self._evictable.remove(idle)
+        self._evictable.touch(blocks)
         self.references[blocks] += count
 
     def drop(self, blocks: BlockArray) -> None:

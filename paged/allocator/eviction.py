@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +18,14 @@ class EvictionQueue(Protocol):
     """Cached blocks that no sequence holds, in the order they will be evicted."""
 
     def __len__(self) -> int: ...
+
+    def start(self, blocks: BlockArray) -> None:
+        """See blocks handed out for new content."""
+        ...
+
+    def touch(self, blocks: BlockArray) -> None:
+        """See the content of blocks used again, parents no less often than children."""
+        ...
 
     def push(self, blocks: BlockArray) -> None:
         """Add blocks that nobody holds any more; callers put leaves before parents."""
@@ -53,6 +63,12 @@ class LruQueue:
 
     def __len__(self) -> int:
         return self._length
+
+    def start(self, blocks: BlockArray) -> None:
+        """Do nothing: what happened before the release does not count."""
+
+    def touch(self, blocks: BlockArray) -> None:
+        """Do nothing: what happened before the release does not count."""
 
     def push(self, blocks: BlockArray) -> None:
         """Add blocks, the first of them to be evicted first."""
@@ -96,3 +112,68 @@ class LruQueue:
         self._place[blocks] = np.arange(len(blocks))
         self._head, self._tail = 0, len(blocks)
         check(len(blocks) == self._length, "eviction queue lost count of its blocks")
+
+
+class LfuQueue:
+    """Least often used first, ties by least recent release. O(log n) a block.
+
+    Whoever uses a block uses its parents, so a parent's count is no smaller than its
+    child's; at equal counts the child was released first. Leaves go first, as they must.
+    """
+
+    def __init__(self, num_blocks: int) -> None:
+        self._num_uses: IndexArray = np.zeros(num_blocks, np.int64)
+        # invariant: a heap entry is alive if and only if its stamp is the block's own.
+        self._stamp: IndexArray = np.full(num_blocks, _NOT_QUEUED, np.int64)
+        self._heap: list[tuple[int, int, int]] = []
+        self._next_stamp = 0
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def start(self, blocks: BlockArray) -> None:
+        """Forget how often the old content was used."""
+        self._num_uses[blocks] = 0
+
+    def touch(self, blocks: BlockArray) -> None:
+        """Count one more use."""
+        self._num_uses[blocks] += 1
+
+    def push(self, blocks: BlockArray) -> None:
+        """Add blocks, at equal use the first of them to be evicted first."""
+        for block, num_uses in zip(blocks.tolist(), self._num_uses[blocks].tolist(), strict=True):
+            self._stamp[block] = self._next_stamp
+            heapq.heappush(self._heap, (num_uses, self._next_stamp, block))
+            self._next_stamp += 1
+        self._length += len(blocks)
+
+    def remove(self, blocks: BlockArray) -> None:
+        """Take out queued blocks wherever they stand."""
+        self._stamp[blocks] = _NOT_QUEUED
+        self._length -= len(blocks)
+        if len(self._heap) > 2 * len(self._stamp):
+            self._heap = [entry for entry in self._heap if self._is_alive(entry)]
+            heapq.heapify(self._heap)
+
+    def pop(self, count: int) -> BlockArray:
+        """Take out the count least often used blocks."""
+        taken: list[int] = []
+        while len(taken) < count:
+            entry = heapq.heappop(self._heap)
+            if self._is_alive(entry):
+                taken.append(entry[2])
+                self._stamp[entry[2]] = _NOT_QUEUED
+        self._length -= count
+        return np.array(taken, np.int32)
+
+    def in_order(self) -> BlockArray:
+        """All queued blocks, least often used first."""
+        alive = sorted(entry for entry in self._heap if self._is_alive(entry))
+        return np.array([block for _, _, block in alive], np.int32)
+
+    def _is_alive(self, entry: tuple[int, int, int]) -> bool:
+        return int(self._stamp[entry[2]]) == entry[1]
+
+
+EVICTION_QUEUES: dict[str, Callable[[int], EvictionQueue]] = {"lru": LruQueue, "lfu": LfuQueue}

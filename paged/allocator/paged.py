@@ -42,7 +42,7 @@ class PagedAllocator:
                 block_size=config.block_size,
                 max_blocks_per_row=self.tables.max_blocks_per_row,
             )
-        self.pool = BlockPool(config.num_blocks, self._cache)
+        self.pool = BlockPool(config.num_blocks, self._cache, eviction=config.eviction)
         self._chains = PrefixChains(self.tables, self.pool, self._cache) if self._cache else None
         self.swap = SwapSpace(self.tables, self.pool, self._cache, config.num_host_blocks)
         # Rows whose last block other rows may hold too, so a write must check for it.
