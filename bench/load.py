@@ -5,6 +5,7 @@ Needs numpy only, for a peer's environment need not have `paged`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,10 +52,14 @@ class SteadyLoad:
 
     @property
     def num_blocks(self) -> int:
-        """Blocks of a pool that never preempts, yet must evict once it has run warm."""
+        """Blocks of a pool that never preempts, yet must evict once it has run warm.
+
+        Room for every sequence at its full length, on average, and for their spread.
+        """
         mean_tokens = (self.min_prompt_tokens + self.max_prompt_tokens) // 2 + self.output_tokens
         most_tokens = self.max_prompt_tokens + self.output_tokens
-        return self.num_running * (mean_tokens // BLOCK_SIZE) + most_tokens // BLOCK_SIZE
+        spread = math.isqrt(self.num_running) * -(-most_tokens // BLOCK_SIZE)
+        return self.num_running * -(-mean_tokens // BLOCK_SIZE) + spread
 
     def generator(self) -> np.random.Generator:
         """Source of the prompts, the same on every side."""
