@@ -49,7 +49,7 @@ DETAIL_NOTE = (
     " 1 - largest free run / total free (contiguous allocators only); a dash: does not apply."
 )
 MEASURE_NOTE = (
-    "mean±sample standard deviation over seeds; preempt. = preemptions per completion;"
+    "preempt. = preemptions per completion; ± sample standard deviation over seeds;"
     " waiting = share of the window in which memory keeps a request waiting."
 )
 
