@@ -10,7 +10,6 @@ from typing import Any, TypedDict
 
 import matplotlib.style
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -45,7 +44,6 @@ _RC = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "axes.grid": True,
-    "axes.prop_cycle": cycler(color=[TOKEN_COLOUR]),
     "grid.color": "#e4e7eb",
     "grid.linewidth": 0.8,
     "xtick.color": MUTED,
