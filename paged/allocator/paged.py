@@ -12,13 +12,14 @@ import numpy as np
 from paged.allocator.base import NO_MOVES, Admission, BlockMoves, Demand
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
+from paged.allocator.copy_on_write import CopyOnWrite
 from paged.allocator.prefix_cache import PrefixCache
 from paged.allocator.prefix_chain import PrefixChains
 from paged.allocator.swap import SwapSpace
 from paged.allocator.usage import HeldBlocks, SlotUsage, split_grants, split_shared_grants
 from paged.config import CacheConfig
 from paged.errors import ConfigError, OutOfBlocks, UnknownRow, check
-from paged.types import BlockArray, BoolArray, IndexArray, TokenArray
+from paged.types import BlockArray, IndexArray, TokenArray
 
 
 class PagedAllocator:
@@ -45,9 +46,7 @@ class PagedAllocator:
         self.pool = BlockPool(config.num_blocks, self._cache, eviction=config.eviction)
         self._chains = PrefixChains(self.tables, self.pool, self._cache) if self._cache else None
         self.swap = SwapSpace(self.tables, self.pool, self._cache, config.num_host_blocks)
-        # Rows whose last block other rows may hold too, so a write must check for it.
-        self._may_share_tail: BoolArray = np.zeros(max_rows, np.bool_)
-        self._num_may_share = 0
+        self._copy_on_write = CopyOnWrite(self.tables, self.pool)
         # Sources of copies that the step in flight has yet to make.
         self._pinned: list[BlockArray] = []
         # The keys of the prompt looked up last: a blocked head is looked up every step.
@@ -135,18 +134,14 @@ class PagedAllocator:
         size = self.block_size
         have = self.tables.num_blocks[rows]
         which = (num_tokens > have * size).nonzero()[0]
-        shared = self._shared_tails(rows) if self._num_may_share else []
+        shared = self._copy_on_write.shared_tails(rows)
         if len(which):
             have = have[which]
             blocks = -(-num_tokens[which] // size)
             self._check_room(rows[which], blocks, int((blocks - have).sum()) + len(shared))
             self._append(rows[which], have, blocks - have)
-        elif len(shared) > self.pool.num_available:
-            raise OutOfBlocks(num_needed=len(shared), num_available=self.pool.num_available)
-        copies = self._copy_tails(shared) if shared else NO_MOVES
-        if self._num_may_share:
-            self._may_share_tail[rows] = False
-            self._num_may_share = int(self._may_share_tail.sum())
+        copies = self._copy_on_write.copy(shared)
+        self._copy_on_write.forget(rows)
         self.tables.num_tokens[rows] = num_tokens
         return copies
 
@@ -171,33 +166,6 @@ class PagedAllocator:
             self.tables.ids[np.repeat(rows, need), columns] = blocks
         self.tables.num_blocks[rows] += need
 
-    def _shared_tails(self, rows: IndexArray) -> list[tuple[int, int]]:
-        """Find (row, column) of part-filled last blocks that need a private copy.
-
-        The last of several growing rows that together hold a block keeps it.
-        """
-        held: dict[int, int] = {}
-        shared: list[tuple[int, int]] = []
-        for row in rows[self._may_share_tail[rows]].tolist():
-            column, used = divmod(int(self.tables.num_tokens[row]), self.block_size)
-            if not used:
-                continue
-            block = int(self.tables.ids[row, column])
-            references = held.setdefault(block, int(self.pool.references[block]))
-            if references > 1:
-                held[block] -= 1
-                shared.append((row, column))
-        return shared
-
-    def _copy_tails(self, shared: list[tuple[int, int]]) -> BlockMoves:
-        rows, columns = np.array(shared, np.int64).T
-        src = self.tables.ids[rows, columns]
-        dst = self.pool.take(len(src))
-        self.tables.ids[rows, columns] = dst
-        # A holder is left for every source (see _shared_tails), so none becomes free.
-        np.subtract.at(self.pool.references, src, 1)
-        return BlockMoves(src, dst)
-
     def fork(self, parent: int, children: IndexArray, num_tokens: int) -> BlockMoves:
         """Share the blocks of parent's first num_tokens tokens with children."""
         ids = self.tables.row_ids(parent)
@@ -214,9 +182,7 @@ class PagedAllocator:
         self.tables.ids[children, :num_blocks] = ids[:num_blocks]
         self.tables.num_blocks[children] = num_blocks
         self.tables.num_tokens[children] = num_tokens
-        self._may_share_tail[parent] = True
-        self._may_share_tail[children] = True
-        self._num_may_share = int(self._may_share_tail.sum())
+        self._copy_on_write.watch(np.append(children, parent))
         if self._chains is not None:
             self._chains.branch(parent, children, num_tokens // self.block_size)
         return NO_MOVES
@@ -236,9 +202,7 @@ class PagedAllocator:
             sequences.append(ids[::-1])
         self.pool.drop_all(sequences)
         gone = np.array(live, np.int64)
-        if self._num_may_share:
-            self._may_share_tail[gone] = False
-            self._num_may_share = int(self._may_share_tail.sum())
+        self._copy_on_write.forget(gone)
         self.tables.give_rows(gone)
 
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:

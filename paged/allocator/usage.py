@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paged.allocator.block_table import BlockTables
-from paged.errors import check
+from paged.errors import IntegrityError
 from paged.types import BlockArray, IndexArray
 
 
@@ -39,12 +39,10 @@ class SlotUsage:
 
     def __post_init__(self) -> None:
         parts = self.classes()
-        check(all(value >= 0 for value in parts.values()), f"negative slot class: {parts}")
-        total = sum(parts.values())
-        check(
-            total == self.capacity,
-            f"slot classes sum to {total}, capacity is {self.capacity}: {parts}",
-        )
+        if min(parts.values()) < 0 or sum(parts.values()) != self.capacity:
+            raise IntegrityError(
+                f"slot classes must be at least 0 and sum to {self.capacity}, got {parts}"
+            )
 
     def classes(self) -> dict[str, int]:
         """Slots by class name, in the order of the paper's stacked bars."""
@@ -71,11 +69,11 @@ class GrantedSplit:
 
 def split_grants(used: IndexArray, granted: IndexArray, final: IndexArray | None) -> GrantedSplit:
     """Split grants that no two rows share. All arrays are in slots, one entry a grant."""
-    token = int(used.sum())
-    unused = int(granted.sum()) - token
+    token = int(np.add.reduce(used))
+    unused = int(np.add.reduce(granted)) - token
     if final is None:
         return GrantedSplit(token, 0, 0, unused)
-    internal = int((granted - np.maximum(final, used)).clip(min=0).sum())
+    internal = int(np.add.reduce(granted - np.minimum(granted, np.maximum(final, used))))
     return GrantedSplit(token, unused - internal, internal, 0)
 
 
