@@ -91,6 +91,7 @@ def _start(core: SchedulerCore, plan: StepPlan, state: RequestState, admission: 
     end = min(state.request.num_prompt_tokens + state.request.max_new_tokens, core.max_model_len)
     core.rows.claim(state, end)
     core.rows.start(lead, state.known_tokens(), num_computed=admission.num_cached_tokens)
+    state.is_forked = not state.is_group
     if state.is_group:
         core.unforked[lead] = state
     else:

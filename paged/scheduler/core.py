@@ -114,7 +114,7 @@ class SchedulerCore:
     def _tokens_of(self, state: RequestState, place: int) -> TokenArray:
         if state.saved:
             return state.saved[place]
-        if state.rows and (state.is_forked or state.request.num_sequences == 1):
+        if state.rows and state.is_forked:
             return self.rows.known(state.rows[place])
         return np.asarray(state.request.prompt_tokens, np.int32)
 

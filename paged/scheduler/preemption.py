@@ -64,7 +64,7 @@ def restart_starved(core: SchedulerCore, state: RequestState) -> None:
 def _restart(core: SchedulerCore, state: RequestState) -> int:
     """Queue a request again without its memory; returns the tokens it loses."""
     num_lost_tokens = int(core.rows.num_computed[state.rows].sum())
-    if state.is_forked or not state.is_group:
+    if state.is_forked:
         state.saved = [core.rows.known(row) for row in state.rows]
     state.is_forked = False
     for row in state.rows:

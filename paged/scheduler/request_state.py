@@ -19,7 +19,7 @@ class RequestState:
     sequence_indices: the request's unfinished sequences.
     rows: their rows, in the same order; empty while the request holds nothing.
     saved: their known tokens from a preemption by recompute until they run again.
-    is_forked: the sequences have parted from their common prompt.
+    is_forked: each sequence is on a row of its own, with all its known tokens.
     """
 
     request: Request
