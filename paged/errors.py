@@ -21,8 +21,7 @@ class OutOfBlocks(PagedError):
         self.num_needed = num_needed
         self.num_available = num_available
         super().__init__(
-            f"needed {num_needed} blocks, {num_available} available;"
-            " preempt a sequence and retry"
+            f"needed {num_needed} blocks, {num_available} available; preempt a sequence and retry"
         )
 
 

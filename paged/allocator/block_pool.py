@@ -25,14 +25,14 @@ class BlockPool:
         self.references: IndexArray = np.zeros(num_blocks, np.int64)
         self._cache = cache
         self._evictable: EvictionQueue = EVICTION_QUEUES[eviction](num_blocks)
-        # The lowest ids are on top of the stack, so a fresh pool hands out 0, 1, 2, ...
-        self._stack: BlockArray = np.arange(num_blocks, dtype=np.int32)[::-1].copy()
-        self._num_free = num_blocks
+        # Free blocks are _stack[_top:]; a fresh pool hands out 0, 1, 2, ...
+        self._stack: BlockArray = np.arange(num_blocks, dtype=np.int32)
+        self._top = 0
 
     @property
     def num_free(self) -> int:
         """Blocks that hold nothing worth keeping."""
-        return self._num_free
+        return self.num_blocks - self._top
 
     @property
     def num_evictable(self) -> int:
@@ -42,7 +42,7 @@ class BlockPool:
     @property
     def num_available(self) -> int:
         """Blocks that `take` can supply."""
-        return self._num_free + len(self._evictable)
+        return self.num_free + len(self._evictable)
 
     @property
     def num_held(self) -> int:
@@ -54,22 +54,25 @@ class BlockPool:
 
         Raises OutOfBlocks (nothing is changed).
         """
-        if count > self._num_free:
-            self._evict(count)
-        end = self._num_free
-        self._num_free = end - count
-        blocks = self._stack[self._num_free : end][::-1].copy()
+        short = count - self.num_free
+        start, end = self._top, min(self._top + count, self.num_blocks)
+        if short > 0:
+            evicted = self._evict(short, count)
+            blocks = np.concatenate([self._stack[start:end], evicted])
+        else:
+            blocks = self._stack[start:end].copy()
+        self._top = end
         self.references[blocks] = 1
         self._evictable.start(blocks)
         return blocks
 
-    def _evict(self, count: int) -> None:
-        if count > self.num_available:
-            raise OutOfBlocks(num_needed=count, num_available=self.num_available)
-        evicted = self._evictable.pop(count - self._num_free)
+    def _evict(self, count: int, num_needed: int) -> BlockArray:
+        if count > len(self._evictable):
+            raise OutOfBlocks(num_needed=num_needed, num_available=self.num_available)
+        evicted = self._evictable.pop(count)
         if self._cache is not None:
             self._cache.forget(evicted)
-        self._push(evicted)
+        return evicted
 
     def retain(self, blocks: BlockArray, count: int = 1) -> None:
         """Add count references to each of several distinct blocks."""
@@ -116,13 +119,13 @@ class BlockPool:
         return int(np.count_nonzero(self.references[blocks] == 0))
 
     def _push(self, blocks: BlockArray) -> None:
-        end = self._num_free + len(blocks)
-        self._stack[self._num_free : end] = blocks[::-1]
-        self._num_free = end
+        start = self._top - len(blocks)
+        self._stack[start : self._top] = blocks
+        self._top = start
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless free, evictable and held partition the pool."""
-        free = self._stack[: self._num_free]
+        free = self._stack[self._top :]
         queued = self._evictable.in_order()
         held = np.flatnonzero(self.references > 0)
         everyone = np.concatenate([free, queued, held])

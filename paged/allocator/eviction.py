@@ -90,14 +90,15 @@ class LruQueue:
         """Take out the count least recently pushed blocks."""
         taken: list[BlockArray] = []
         missing = count
-        while missing:
+        while missing or not taken:
             end = min(self._head + missing, self._tail)
             entries = self._log[self._head : end]
-            fresh = entries[self._place[entries] == np.arange(self._head, end)]
-            taken.append(fresh.copy())
+            is_fresh = self._place[entries] == np.arange(self._head, end)
+            fresh = entries[is_fresh]
+            taken.append(fresh)
             missing -= len(fresh)
             self._head = end
-        blocks = np.concatenate(taken) if taken else np.zeros(0, np.int32)
+        blocks = taken[0] if len(taken) == 1 else np.concatenate(taken)
         self.remove(blocks)
         return blocks
 

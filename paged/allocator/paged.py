@@ -44,7 +44,9 @@ class PagedAllocator:
                 max_blocks_per_row=self.tables.max_blocks_per_row,
             )
         self.pool = BlockPool(config.num_blocks, self._cache, eviction=config.eviction)
-        self._chains = PrefixChains(self.tables, self.pool, self._cache) if self._cache else None
+        self._chains = (
+            PrefixChains(self.tables, self.pool, self._cache) if self._cache is not None else None
+        )
         self.swap = SwapSpace(self.tables, self.pool, self._cache, config.num_host_blocks)
         self._copy_on_write = CopyOnWrite(self.tables, self.pool)
         # Sources of copies that the step in flight has yet to make.
@@ -136,35 +138,38 @@ class PagedAllocator:
         which = (num_tokens > have * size).nonzero()[0]
         shared = self._copy_on_write.shared_tails(rows)
         if len(which):
-            have = have[which]
-            blocks = -(-num_tokens[which] // size)
-            self._check_room(rows[which], blocks, int((blocks - have).sum()) + len(shared))
-            self._append(rows[which], have, blocks - have)
+            rows_short, have = rows[which], have[which]
+            need = -(-num_tokens[which] // size) - have
+            num_needed = int(np.add.reduce(need))
+            self._check_room(rows_short, have + need, num_needed + len(shared))
+            self._append(rows_short, have, need, num_needed)
         copies = self._copy_on_write.copy(shared)
         self._copy_on_write.forget(rows)
         self.tables.num_tokens[rows] = num_tokens
         return copies
 
     def _check_room(self, rows: IndexArray, blocks: IndexArray, num_needed: int) -> None:
-        most = int(blocks.max())
+        if num_needed > self.pool.num_available:
+            raise OutOfBlocks(num_needed=num_needed, num_available=self.pool.num_available)
+        most = int(np.maximum.reduce(blocks))
         if most > self.tables.max_blocks_per_row:
             raise ConfigError(
                 f"row {int(rows[int(np.argmax(blocks))])} asks for {most} blocks,"
                 f" max_model_len allows {self.tables.max_blocks_per_row}; end it before"
             )
-        if num_needed > self.pool.num_available:
-            raise OutOfBlocks(num_needed=num_needed, num_available=self.pool.num_available)
 
-    def _append(self, rows: IndexArray, have: IndexArray, need: IndexArray) -> None:
-        ends = np.cumsum(need)
-        blocks = self.pool.take(int(ends[-1]))
-        if len(blocks) == len(rows):
+    def _append(
+        self, rows: IndexArray, have: IndexArray, need: IndexArray, num_needed: int
+    ) -> None:
+        blocks = self.pool.take(num_needed)
+        if num_needed == len(rows):
             self.tables.ids[rows, have] = blocks
         else:
-            within = np.arange(int(ends[-1]), dtype=np.int64)
+            ends = np.cumsum(need)
+            within = np.arange(num_needed, dtype=np.int64)
             columns = within + np.repeat(have - ends + need, need)
             self.tables.ids[np.repeat(rows, need), columns] = blocks
-        self.tables.num_blocks[rows] += need
+        self.tables.num_blocks[rows] = have + need
 
     def fork(self, parent: int, children: IndexArray, num_tokens: int) -> BlockMoves:
         """Share the blocks of parent's first num_tokens tokens with children."""

@@ -33,9 +33,12 @@ class PrefixCache:
         rng = np.random.default_rng(_KEY_SEED)
         bounds = np.iinfo(np.int64)
         self._within: IndexArray = rng.integers(bounds.min, bounds.max, block_size)
+        # Equal to counting tokens from 1, so that blocks of zeros have keys too.
+        self._bias = np.add.reduce(self._within)
         self._odd: IndexArray = rng.integers(bounds.min, bounds.max, max_blocks_per_row) | 1
         self._block_of: dict[int, int] = {}
-        self._serial: IndexArray = np.zeros(num_blocks, np.int64)
+        # One more than there are blocks: the last stands for the root of all prompts.
+        self._serial: IndexArray = np.full(num_blocks + 1, _ROOT_SERIAL, np.int64)
         self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
         self._next_serial = _ROOT_SERIAL + 1
         self._content: TokenArray = np.zeros((num_blocks, block_size), np.int32)
@@ -48,9 +51,11 @@ class PrefixCache:
 
     def key_parts(self, content: TokenArray, index: IndexArray | slice) -> IndexArray:
         """Say what blocks add to the running key: content[k, block_size] at index[k]."""
-        mixed = (content.astype(np.int64) + 1) @ self._within
+        mixed = content.astype(np.int64) @ self._within
+        mixed += self._bias
         mixed ^= mixed >> 31
-        return mixed * self._odd[index]
+        mixed *= self._odd[index]
+        return mixed
 
     def split(self, tokens: TokenArray) -> TokenArray:
         """View the full blocks of a token sequence as [num_full_blocks, block_size]."""
@@ -82,30 +87,31 @@ class PrefixCache:
         same = self._parent_serial[block] == serial
         return bool(same and np.array_equal(self._content[block], content))
 
-    def are_new(self, keys: list[int]) -> bool:
-        """Say whether no key is indexed yet and none occurs twice."""
-        return self._block_of.keys().isdisjoint(keys) and len(set(keys)) == len(keys)
+    def insert_new(
+        self,
+        keys: IndexArray,
+        blocks: BlockArray,
+        content: TokenArray,
+        parents: BlockArray | IndexArray,
+    ) -> bool:
+        """Make blocks hittable, or change nothing and say False if a key is taken.
 
-    def insert(
-        self, keys: list[int], blocks: BlockArray, content: TokenArray, parents: IndexArray
-    ) -> None:
-        """Make blocks hittable. parents[i] is a block, or num_blocks for the root.
-
-        A parent is cached already or stands before its child in blocks.
+        parents[i]: block before blocks[i], or num_blocks for the first of a prompt; it
+        is cached already or stands earlier in blocks.
         """
         count = len(blocks)
-        serials = np.arange(self._next_serial, self._next_serial + count)
-        self._next_serial += count
-        self._block_of.update(zip(keys, blocks.tolist(), strict=True))
+        entries = dict(zip(keys.tolist(), blocks.tolist(), strict=True))
+        if len(entries) < count or not self._block_of.keys().isdisjoint(entries):
+            return False
+        self._block_of.update(entries)
         self.key[blocks] = keys
         self.is_cached[blocks] = True
-        self._serial[blocks] = serials
         self._content[blocks] = content
         # careful: serials are set first, a parent may be in this very call.
-        is_root = parents == len(self._serial)
-        self._parent_serial[blocks] = np.where(
-            is_root, _ROOT_SERIAL, self._serial[np.where(is_root, 0, parents)]
-        )
+        self._serial[blocks] = np.arange(self._next_serial, self._next_serial + count)
+        self._next_serial += count
+        self._parent_serial[blocks] = self._serial[parents]
+        return True
 
     def forget(self, blocks: BlockArray) -> None:
         """Make blocks unhittable; those that are not cached are passed over."""

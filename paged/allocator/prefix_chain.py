@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from paged.allocator.block_pool import BlockPool
@@ -29,6 +27,7 @@ class PrefixChains:
         # Tokens at which the row's next block is full, so that one comparison finds the
         # rows that have filled one.
         self._next_full: IndexArray = np.zeros(tables.max_rows, np.int64)
+        self._within: IndexArray = np.arange(tables.block_size, dtype=np.int64)
         # invariant: the key of the last registered block, 0 before the first.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
 
@@ -64,48 +63,65 @@ class PrefixChains:
             self._register_new(rows[which], num_tokens[which], tokens)
 
     def _register_new(self, rows: IndexArray, num_tokens: IndexArray, tokens: TokenArray) -> None:
+        next_full = self._next_full[rows]
+        is_single = num_tokens < next_full + self._tables.block_size
+        if not is_single.all():
+            for i in (~is_single).nonzero()[0].tolist():
+                self._register_run(int(rows[i]), int(num_tokens[i]), tokens)
+            rows, next_full = rows[is_single], next_full[is_single]
+        if len(rows):
+            self._register_singles(rows, next_full, tokens)
+
+    def _register_singles(
+        self, rows: IndexArray, next_full: IndexArray, tokens: TokenArray
+    ) -> None:
+        """Register one new block of each of several rows: decoding crossed a border."""
         size = self._tables.block_size
-        first = self._next_full[rows] // size - 1
-        full = num_tokens // size
-        count = full - first
-        row = np.repeat(rows, count)
-        ends = np.cumsum(count)
-        index = np.arange(int(ends[-1]), dtype=np.int64) + np.repeat(full - ends, count)
-        content = tokens[row[:, None], index[:, None] * size + np.arange(size)]
-        parts = self._cache.key_parts(content, index)
-        running = np.cumsum(parts)
-        starts = ends - count
-        keys = running + np.repeat(self._key[rows] - running[starts] + parts[starts], count)
-        self._next_full[rows] = (full + 1) * size
-        self._key[rows] = keys[ends - 1]
-        names = keys.tolist()
-        if self._cache.are_new(names):
-            self._insert(names, row, index, content)
-            return
-        for start, end in pairwise([0, *ends.tolist()]):
-            self._register_row(
-                names[start:end], row[start:end], index[start:end], content[start:end]
-            )
-
-    def _insert(
-        self, keys: list[int], row: IndexArray, index: IndexArray, content: TokenArray
-    ) -> None:
-        ids = self._tables.ids
-        parents = ids[row, np.maximum(index - 1, 0)].astype(np.int64)
+        index = next_full // size - 1
+        content = tokens[rows[:, None], (next_full - size)[:, None] + self._within]
+        keys = self._cache.key_parts(content, index)
+        keys += self._key[rows]
+        self._next_full[rows] = next_full + size
+        self._key[rows] = keys
+        parents = self._tables.ids[rows, index - 1]
         parents[index == 0] = self._pool.num_blocks
-        self._cache.insert(keys, ids[row, index], content, parents)
+        blocks = self._tables.ids[rows, index]
+        if not self._cache.insert_new(keys, blocks, content, parents):
+            for i, row in enumerate(rows.tolist()):
+                self._register_one(row, int(index[i]), int(keys[i]), content[i])
 
-    def _register_row(
-        self, keys: list[int], row: IndexArray, index: IndexArray, content: TokenArray
-    ) -> None:
-        for i, key in enumerate(keys):
-            other = self._cache.find(key)
-            if other is not None and not self._share(int(row[i]), int(index[i]), other, content[i]):
-                self.close(int(row[i]))
-                return
-            if self._cache.find(key) is None:
-                one = slice(i, i + 1)
-                self._insert([key], row[one], index[one], content[one])
+    def _register_run(self, row: int, num_tokens: int, tokens: TokenArray) -> None:
+        """Register several new blocks of one row: a prompt was computed."""
+        size = self._tables.block_size
+        first = int(self._next_full[row]) // size - 1
+        full = num_tokens // size
+        content = tokens[row, first * size : full * size].reshape(full - first, size)
+        keys = np.cumsum(self._cache.key_parts(content, slice(first, full)))
+        keys += self._key[row]
+        self._next_full[row] = (full + 1) * size
+        self._key[row] = keys[-1]
+        blocks = self._tables.ids[row, first:full]
+        parents = np.empty_like(blocks)
+        parents[0] = self._tables.ids[row, first - 1] if first else self._pool.num_blocks
+        parents[1:] = blocks[:-1]
+        if not self._cache.insert_new(keys, blocks, content, parents):
+            for i, key in enumerate(keys.tolist()):
+                if not self._register_one(row, first + i, key, content[i]):
+                    break
+
+    def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> bool:
+        """Register a block whose key may be taken; False if the chain ends here."""
+        ids = self._tables.ids
+        other = self._cache.find(key)
+        if other is not None and not self._share(row, index, other, content):
+            self.close(row)
+            return False
+        if self._cache.find(key) is None:
+            parent = ids[row, index - 1] if index else self._pool.num_blocks
+            self._cache.insert_new(
+                np.array([key]), ids[row, index : index + 1], content[None], np.array([parent])
+            )
+        return True
 
     def _share(self, row: int, index: int, other: int, content: TokenArray) -> bool:
         """Use the cached block for this content, or free its key if it is stale.

@@ -37,9 +37,11 @@ class Admitted:
     is_resumed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Batch:
     """All tokens of one step, by sequence. Prefill, chunk and decode are the same.
+
+    Not to be written to (a frozen dataclass would cost several us a step to make).
 
     Order of work for an executor: swap_out, swap_in, copies, then the tokens.
 
