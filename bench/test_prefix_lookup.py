@@ -13,7 +13,10 @@ from bench.load import BLOCK_SIZE, VOCAB_SIZE
 from bench.peer import Peer
 from bench.report import Collected
 from bench.yardsticks import ChainedHash
+from paged.allocator.base import Demand
+from paged.allocator.paged import PagedAllocator
 from paged.allocator.prefix_cache import PrefixCache
+from paged.config import CacheConfig
 from paged.types import BlockArray, TokenArray
 
 NUM_TOKENS = 2000
@@ -64,14 +67,23 @@ def look_up(cache: PrefixCache, tokens: TokenArray) -> BlockArray:
 
 
 def _cache_of(tokens: TokenArray) -> PrefixCache:
-    cache = PrefixCache(
-        num_blocks=4 * NUM_BLOCKS, block_size=BLOCK_SIZE, max_blocks_per_row=NUM_BLOCKS
+    """Prefix cache of an allocator that has served one prompt."""
+    config = CacheConfig(
+        num_blocks=4 * NUM_BLOCKS,
+        block_size=BLOCK_SIZE,
+        max_model_len=NUM_TOKENS,
+        enable_prefix_caching=True,
     )
-    blocks = np.arange(NUM_BLOCKS, dtype=np.int32)
-    parents = blocks.astype(np.int64) - 1
-    parents[0] = 4 * NUM_BLOCKS
-    cache.insert(cache.keys_of(tokens), blocks, cache.split(tokens), parents)
-    cache.check_integrity()
+    allocator = PagedAllocator(config, max_rows=1)
+    admission = allocator.admit(Demand(num_tokens=NUM_TOKENS, max_tokens=NUM_TOKENS, tokens=tokens))
+    assert admission is not None
+    allocator.grow(admission.rows, np.array([NUM_TOKENS]))
+    allocator.commit(admission.rows, tokens[None])
+    allocator.release(admission.rows)
+    allocator.check_integrity()
+    # The allocator offers no look-up that takes nothing, and this is to time just that.
+    cache = allocator._cache
+    assert cache is not None
     return cache
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.load import BLOCK_SIZE, MAX_MODEL_LEN, VOCAB_SIZE, SaturatedLoad
+from paged.types import TokenArray
 
 
 def time_rounds(
@@ -26,6 +27,17 @@ def time_rounds(
         run(argument)
         rounds_us.append((perf_counter() - started) * 1e6)
     return rounds_us
+
+
+def chained_keys(tokens: TokenArray) -> list[int]:
+    """Key of each full block: Python's own hash of its tokens and of the key before it."""
+    data, width = tokens.tobytes(), BLOCK_SIZE * tokens.itemsize
+    keys: list[int] = []
+    key = 0
+    for start in range(0, len(data) - width + 1, width):
+        key = hash((key, data[start : start + width]))
+        keys.append(key)
+    return keys
 
 
 class ArrayStep:
@@ -64,6 +76,8 @@ class ListPool:
         self._references = [1] * num_blocks
         self._count = blocks_per_call
         self._calls = range(num_calls)
+        shape = (num_calls, blocks_per_call * BLOCK_SIZE)
+        self._prompts = np.random.default_rng(0).integers(0, VOCAB_SIZE, shape, np.int32)
         self._taken: list[list[int]] = []
         self._index: dict[int, int] = {}
 
@@ -74,7 +88,7 @@ class ListPool:
             "free": (self._take, self._release),
             "fork": (self._take, self._fork),
             "evict": (self._fill_index, self._evict),
-            "admit": (self._give_back, self._allocate),
+            "admit": (self._empty_index, self._admit),
             "release": (self._take, self._release),
         }[operation]
         return time_rounds(prepare, lambda _: run(), num_rounds)
@@ -90,6 +104,15 @@ class ListPool:
     def _fill_index(self) -> None:
         self._give_back()
         self._index = dict(zip(self._free, self._free, strict=True))
+
+    def _empty_index(self) -> None:
+        self._give_back()
+        self._index = {}
+
+    def _admit(self) -> None:
+        self._allocate()
+        for blocks, prompt in zip(self._taken, self._prompts, strict=True):
+            self._index.update(zip(chained_keys(prompt), blocks, strict=True))
 
     def _allocate(self) -> None:
         free, count = self._free, self._count
@@ -116,26 +139,17 @@ class ListPool:
 
 
 class ChainedHash:
-    """Look a prompt up by Python's own hash of each block and the key before it."""
+    """Look a prompt up by the chained hash of each block, without verifying a hit."""
 
     def __init__(self, *, num_tokens: int) -> None:
         tokens = np.random.default_rng(0).integers(0, VOCAB_SIZE, (2, num_tokens), np.int32)
         self._prompts = {"hit": tokens[0], "miss": tokens[1]}
-        self._block_of = {key: block for block, key in enumerate(self._keys(tokens[0]))}
+        self._block_of = {key: block for block, key in enumerate(chained_keys(tokens[0]))}
 
-    def _keys(self, tokens: np.ndarray) -> list[int]:
-        data, width = tokens.tobytes(), BLOCK_SIZE * tokens.itemsize
-        keys: list[int] = []
-        key = 0
-        for start in range(0, len(data), width):
-            key = hash((key, data[start : start + width]))
-            keys.append(key)
-        return keys
-
-    def look_up(self, tokens: np.ndarray) -> list[int]:
+    def look_up(self, tokens: TokenArray) -> list[int]:
         """Blocks of the longest cached run."""
         found: list[int] = []
-        for key in self._keys(tokens):
+        for key in chained_keys(tokens):
             block = self._block_of.get(key)
             if block is None:
                 break

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from bench.load import BLOCK_SIZE, SaturatedLoad
-from bench.yardsticks import ArrayStep, ChainedHash, ListPool, simulate_naively, time_rounds
+from bench.yardsticks import (
+    ArrayStep,
+    ChainedHash,
+    ListPool,
+    chained_keys,
+    simulate_naively,
+    time_rounds,
+)
 
 
 def test_an_array_step_moves_every_row_to_a_slot_of_its_own() -> None:
@@ -46,3 +53,13 @@ def test_rounds_are_timed_without_their_preparation() -> None:
     prepared = iter(range(3))
     assert len(time_rounds(lambda: next(prepared), seen.append, 3)) == 3
     assert seen == [0, 1, 2]
+
+
+def test_a_chained_key_depends_on_all_blocks_before_it_and_on_full_ones_only() -> None:
+    tokens = np.arange(2 * BLOCK_SIZE + 3, dtype=np.int32)
+    other = tokens.copy()
+    other[0] += 1
+    keys = chained_keys(tokens)
+    assert len(keys) == 2
+    assert not set(keys) & set(chained_keys(other))
+    assert chained_keys(tokens[: 2 * BLOCK_SIZE]) == keys
