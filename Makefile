@@ -43,13 +43,15 @@ $(CREATED):
 	  || { echo "paged needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	  || { echo "$(PYTHON) has no venv module; on Debian: apt-get install python3-venv"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(BASE): pyproject.toml | $(CREATED)
-	$(PIP) install --quiet --editable .
+	@echo 'installing paged into $(VENV): half a minute'
+	@$(PIP) install --quiet --editable .
 	@touch $@
 
 $(DEV): pyproject.toml | $(CREATED)
-	$(PIP) install --quiet --editable '.[dev]'
+	@echo 'installing paged[dev] into $(VENV): some minutes, 2 GB'
+	@$(PIP) install --quiet --editable '.[dev]'
 	@touch $(BASE) $@
