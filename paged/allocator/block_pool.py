@@ -79,8 +79,12 @@ class BlockPool:
         idle = blocks[self.references[blocks] == 0]
         if len(idle):
             self._evictable.remove(idle)
-        self._evictable.touch(blocks)
         self.references[blocks] += count
+
+    def reuse(self, blocks: BlockArray, count: int = 1) -> None:
+        """Retain the leading blocks of a sequence for others that need their content."""
+        self._evictable.touch(blocks)
+        self.retain(blocks, count)
 
     def drop(self, blocks: BlockArray) -> None:
         """Give up one reference to each of several distinct blocks, leaves first."""

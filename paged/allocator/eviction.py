@@ -118,8 +118,9 @@ class LruQueue:
 class LfuQueue:
     """Least often used first, ties by least recent release. O(log n) a block.
 
-    Whoever uses a block uses its parents, so a parent's count is no smaller than its
-    child's; at equal counts the child was released first. Leaves go first, as they must.
+    Whoever is given a block that is there already is given its parents too, so a parent's
+    count is no smaller than its child's; at equal counts the child was released first.
+    Leaves go first, as they must.
     """
 
     def __init__(self, num_blocks: int) -> None:

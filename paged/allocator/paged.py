@@ -112,7 +112,7 @@ class PagedAllocator:
     def _admit(self, demand: Demand, hit: BlockArray, is_whole: bool) -> Admission:
         total = -(-demand.num_tokens // self.block_size)
         if len(hit):
-            self.pool.retain(hit)
+            self.pool.reuse(hit)
         fresh = self.pool.take(total - len(hit) + int(is_whole))
         rows = self.tables.take_rows(demand.num_sequences)
         lead = int(rows[0])
@@ -172,18 +172,30 @@ class PagedAllocator:
         self.tables.num_blocks[rows] = have + need
 
     def fork(self, parent: int, children: IndexArray, num_tokens: int) -> BlockMoves:
-        """Share the blocks of parent's first num_tokens tokens with children."""
+        """Share the blocks of parent's first num_tokens tokens with children.
+
+        Raises: UnknownRow; ConfigError if parent has fewer tokens, a child has blocks, or
+        num_tokens cuts a full block, whose content others may hit (nothing is changed).
+        """
         ids = self.tables.row_ids(parent)
-        if num_tokens > self.tables.num_tokens[parent]:
+        num_held = int(self.tables.num_tokens[parent])
+        if num_tokens > num_held:
             raise ConfigError(
-                f"row {parent} holds {int(self.tables.num_tokens[parent])} tokens,"
-                f" cannot share {num_tokens}"
+                f"row {parent} holds {num_held} tokens, cannot share {num_tokens};"
+                " fork once they are written"
+            )
+        if num_tokens % self.block_size and num_tokens // self.block_size < num_held // (
+            self.block_size
+        ):
+            raise ConfigError(
+                f"{num_tokens} tokens cut a full block of row {parent}, which may be cached;"
+                f" share all {num_held} tokens or a multiple of {self.block_size}"
             )
         for child in children.tolist():
             if len(self.tables.row_ids(child)):
                 raise ConfigError(f"row {child} holds blocks already; release it first")
         num_blocks = -(-num_tokens // self.block_size)
-        self.pool.retain(ids[:num_blocks], len(children))
+        self.pool.reuse(ids[:num_blocks], len(children))
         self.tables.ids[children, :num_blocks] = ids[:num_blocks]
         self.tables.num_blocks[children] = num_blocks
         self.tables.num_tokens[children] = num_tokens
@@ -246,7 +258,9 @@ class PagedAllocator:
         """Put every slot in one class; O(live rows), O(blocks held) under sharing."""
         rows = self.tables.live_rows()
         num_blocks = self.tables.num_blocks[rows]
-        if int(num_blocks.sum()) == self.pool.num_held and not self.swap.rows:
+        is_exclusive = int(num_blocks.sum()) == self.pool.num_held
+        # careful: a pinned block that no row holds would make up for a shared one.
+        if is_exclusive and not self.swap.rows and not self._pinned:
             final = None if final_tokens is None else final_tokens[rows]
             used = self.tables.num_tokens[rows]
             split = split_grants(used, num_blocks * self.block_size, final)
