@@ -19,7 +19,7 @@ from paged.allocator.swap import SwapSpace
 from paged.allocator.usage import HeldBlocks, SlotUsage, split_grants, split_shared_grants
 from paged.config import CacheConfig
 from paged.errors import ConfigError, OutOfBlocks, UnknownRow, check
-from paged.types import BlockArray, IndexArray, TokenArray
+from paged.types import IndexArray, TokenArray
 
 
 class PagedAllocator:
@@ -50,7 +50,7 @@ class PagedAllocator:
         self.swap = SwapSpace(self.tables, self.pool, self._cache, config.num_host_blocks)
         self._copy_on_write = CopyOnWrite(self.tables, self.pool)
         # Sources of copies that the step in flight has yet to make.
-        self._pinned: list[BlockArray] = []
+        self._pinned: list[IndexArray] = []
         # The keys of the prompt looked up last: a blocked head is looked up every step.
         self._keys_memo: tuple[TokenArray, list[int]] | None = None
 
@@ -90,15 +90,15 @@ class PagedAllocator:
             return None
         return self._admit(demand, hit, is_whole)
 
-    def _match(self, demand: Demand) -> BlockArray:
+    def _match(self, demand: Demand) -> IndexArray:
         cache, tokens = self._cache, demand.tokens
         if cache is None or tokens is None:
-            return np.zeros(0, np.int32)
+            return np.zeros(0, np.int64)
         if self._keys_memo is None or self._keys_memo[0] is not tokens:
             self._keys_memo = (tokens, cache.keys_of(tokens))
         return cache.match(tokens, self._keys_memo[1])
 
-    def _fits(self, demand: Demand, hit: BlockArray, num_copies: int) -> bool:
+    def _fits(self, demand: Demand, hit: IndexArray, num_copies: int) -> bool:
         total = -(-demand.num_tokens // self.block_size)
         needed = total - len(hit) + num_copies
         if len(hit):
@@ -109,7 +109,7 @@ class PagedAllocator:
         is_idle = self.tables.num_free_rows == self.tables.max_rows
         return 0 if is_idle else self.num_watermark_blocks + headroom_blocks
 
-    def _admit(self, demand: Demand, hit: BlockArray, is_whole: bool) -> Admission:
+    def _admit(self, demand: Demand, hit: IndexArray, is_whole: bool) -> Admission:
         total = -(-demand.num_tokens // self.block_size)
         if len(hit):
             self.pool.reuse(hit)
@@ -174,34 +174,28 @@ class PagedAllocator:
     def fork(self, parent: int, children: IndexArray, num_tokens: int) -> BlockMoves:
         """Share the blocks of parent's first num_tokens tokens with children.
 
-        Raises: UnknownRow; ConfigError if parent has fewer tokens, a child has blocks, or
-        num_tokens cuts a full block, whose content others may hit (nothing is changed).
+        Raises: UnknownRow; ConfigError if parent has fewer tokens, num_tokens cuts a full
+        block, which may be cached, or a child has blocks (nothing is changed).
         """
         ids = self.tables.row_ids(parent)
-        num_held = int(self.tables.num_tokens[parent])
-        if num_tokens > num_held:
+        num_held, size = int(self.tables.num_tokens[parent]), self.block_size
+        cuts_full_block = num_tokens % size and num_tokens // size < num_held // size
+        if num_tokens > num_held or cuts_full_block:
             raise ConfigError(
-                f"row {parent} holds {num_held} tokens, cannot share {num_tokens};"
-                " fork once they are written"
-            )
-        if num_tokens % self.block_size and num_tokens // self.block_size < num_held // (
-            self.block_size
-        ):
-            raise ConfigError(
-                f"{num_tokens} tokens cut a full block of row {parent}, which may be cached;"
-                f" share all {num_held} tokens or a multiple of {self.block_size}"
+                f"cannot share {num_tokens} tokens of row {parent}: expected all {num_held}"
+                f" that it holds, or a multiple of {size} below"
             )
         for child in children.tolist():
             if len(self.tables.row_ids(child)):
                 raise ConfigError(f"row {child} holds blocks already; release it first")
-        num_blocks = -(-num_tokens // self.block_size)
+        num_blocks = -(-num_tokens // size)
         self.pool.reuse(ids[:num_blocks], len(children))
         self.tables.ids[children, :num_blocks] = ids[:num_blocks]
         self.tables.num_blocks[children] = num_blocks
         self.tables.num_tokens[children] = num_tokens
         self._copy_on_write.watch(np.append(children, parent))
         if self._chains is not None:
-            self._chains.branch(parent, children, num_tokens // self.block_size)
+            self._chains.branch(parent, children, num_tokens // size)
         return NO_MOVES
 
     def release(self, rows: IndexArray) -> None:
@@ -209,7 +203,7 @@ class PagedAllocator:
         live = [row for row in dict.fromkeys(rows.tolist()) if self.tables.is_live[row]]
         if not live:
             return
-        sequences: list[BlockArray] = []
+        sequences: list[IndexArray] = []
         for row in live:
             ids = self.tables.row_ids(row)
             if self.swap.is_swapped(row):
