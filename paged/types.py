@@ -14,10 +14,13 @@ Row = NewType("Row", int)
 """Index of a live sequence in the persistent arrays of allocator and scheduler."""
 
 IndexArray = npt.NDArray[np.int64]
-"""Rows, lengths in tokens, block counts: anything that indexes or is summed."""
+"""Rows, block ids, lengths in tokens: anything that indexes an array or is summed.
+
+numpy indexes with int64 several times faster than with int32.
+"""
 
 BlockArray = npt.NDArray[np.int32]
-"""Physical block ids; int32 because kernels read block tables as int32."""
+"""Physical block ids as they lie in block tables; kernels read them as int32."""
 
 TokenArray = npt.NDArray[np.int32]
 """Token ids."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from paged.allocator.block_table import BlockTables
 from paged.allocator.usage import SlotUsage
-from paged.types import BlockArray, IndexArray, TokenArray
+from paged.types import IndexArray, TokenArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +38,16 @@ class Demand:
     headroom_blocks: int = 0
 
 
-def _no_blocks() -> BlockArray:
-    return np.zeros(0, np.int32)
+def _no_blocks() -> IndexArray:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockMoves:
     """Whole-block copies `src[i] -> dst[i]`; all may run at once, in any order."""
 
-    src: BlockArray = field(default_factory=_no_blocks)
-    dst: BlockArray = field(default_factory=_no_blocks)
+    src: IndexArray = field(default_factory=_no_blocks)
+    dst: IndexArray = field(default_factory=_no_blocks)
 
     def __len__(self) -> int:
         return len(self.src)

@@ -7,7 +7,7 @@ import numpy as np
 from paged.allocator.eviction import EVICTION_QUEUES, EvictionQueue
 from paged.allocator.prefix_cache import PrefixCache
 from paged.errors import OutOfBlocks, check
-from paged.types import BlockArray, IndexArray
+from paged.types import IndexArray
 
 
 class BlockPool:
@@ -26,7 +26,7 @@ class BlockPool:
         self._cache = cache
         self._evictable: EvictionQueue = EVICTION_QUEUES[eviction](num_blocks)
         # Free blocks are _stack[_top:]; a fresh pool hands out 0, 1, 2, ...
-        self._stack: BlockArray = np.arange(num_blocks, dtype=np.int32)
+        self._stack: IndexArray = np.arange(num_blocks, dtype=np.int64)
         self._top = 0
 
     @property
@@ -49,7 +49,7 @@ class BlockPool:
         """Blocks that someone holds."""
         return self.num_blocks - self.num_available
 
-    def take(self, count: int) -> BlockArray:
+    def take(self, count: int) -> IndexArray:
         """Hand out count blocks with one reference each, evicting if need be.
 
         Raises OutOfBlocks (nothing is changed).
@@ -66,7 +66,7 @@ class BlockPool:
         self._evictable.start(blocks)
         return blocks
 
-    def _evict(self, count: int, num_needed: int) -> BlockArray:
+    def _evict(self, count: int, num_needed: int) -> IndexArray:
         if count > len(self._evictable):
             raise OutOfBlocks(num_needed=num_needed, num_available=self.num_available)
         evicted = self._evictable.pop(count)
@@ -74,26 +74,26 @@ class BlockPool:
             self._cache.forget(evicted)
         return evicted
 
-    def retain(self, blocks: BlockArray, count: int = 1) -> None:
+    def retain(self, blocks: IndexArray, count: int = 1) -> None:
         """Add count references to each of several distinct blocks."""
         idle = blocks[self.references[blocks] == 0]
         if len(idle):
             self._evictable.remove(idle)
         self.references[blocks] += count
 
-    def reuse(self, blocks: BlockArray, count: int = 1) -> None:
+    def reuse(self, blocks: IndexArray, count: int = 1) -> None:
         """Retain the leading blocks of a sequence for others that need their content."""
         self._evictable.touch(blocks)
         self.retain(blocks, count)
 
-    def drop(self, blocks: BlockArray) -> None:
+    def drop(self, blocks: IndexArray) -> None:
         """Give up one reference to each of several distinct blocks, leaves first."""
         references = self.references[blocks]
         references -= 1
         self.references[blocks] = references
         self._let_go(blocks if not references.any() else blocks[references == 0])
 
-    def drop_all(self, sequences: list[BlockArray]) -> None:
+    def drop_all(self, sequences: list[IndexArray]) -> None:
         """Give up the blocks of several sequences, which may share some; leaves first."""
         if len(sequences) > 1:
             blocks = np.concatenate(sequences)
@@ -103,26 +103,26 @@ class BlockPool:
         for blocks in sequences:
             self.drop(blocks)
 
-    def _let_go(self, idle: BlockArray) -> None:
+    def _let_go(self, idle: IndexArray) -> None:
         if self._cache is None:
             self._push(idle)
             return
-        is_cached = self._cache.is_cached[idle]
+        is_cached = self._cache.is_cached(idle)
         self._evictable.push(idle[is_cached])
         self._push(idle[~is_cached])
 
-    def discard(self, blocks: BlockArray) -> None:
+    def discard(self, blocks: IndexArray) -> None:
         """Free cached blocks that nobody holds at once: their content is useless."""
         self._evictable.remove(blocks)
         if self._cache is not None:
             self._cache.forget(blocks)
         self._push(blocks)
 
-    def num_idle(self, blocks: BlockArray) -> int:
+    def num_idle(self, blocks: IndexArray) -> int:
         """How many of these blocks nobody holds."""
         return int(np.count_nonzero(self.references[blocks] == 0))
 
-    def _push(self, blocks: BlockArray) -> None:
+    def _push(self, blocks: IndexArray) -> None:
         start = self._top - len(blocks)
         self._stack[start : self._top] = blocks
         self._top = start
@@ -142,6 +142,6 @@ class BlockPool:
         if self._cache is None:
             return
         self._cache.check_integrity()
-        check(bool(self._cache.is_cached[queued].all()), "an evictable block is not cached")
-        check(not bool(self._cache.is_cached[free].any()), "a free block is still hittable")
+        check(bool(self._cache.is_cached(queued).all()), "an evictable block is not cached")
+        check(not bool(self._cache.is_cached(free).any()), "a free block is still hittable")
         self._cache.check_leaves_first(queued)

@@ -62,7 +62,7 @@ class CopyOnWrite:
         if not tails:
             return NO_MOVES
         rows, columns = np.array(tails, np.int64).T
-        src = self._tables.ids[rows, columns]
+        src = self._tables.ids[rows, columns].astype(np.int64)
         dst = self._pool.take(len(src))
         self._tables.ids[rows, columns] = dst
         # A holder is left for every source (see shared_tails), so none becomes free.

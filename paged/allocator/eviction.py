@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from paged.errors import check
-from paged.types import BlockArray, IndexArray
+from paged.types import IndexArray
 
 _NOT_QUEUED = -1
 
@@ -19,27 +19,27 @@ class EvictionQueue(Protocol):
 
     def __len__(self) -> int: ...
 
-    def start(self, blocks: BlockArray) -> None:
+    def start(self, blocks: IndexArray) -> None:
         """See blocks handed out for new content."""
         ...
 
-    def touch(self, blocks: BlockArray) -> None:
+    def touch(self, blocks: IndexArray) -> None:
         """See the content of blocks used again, parents no less often than children."""
         ...
 
-    def push(self, blocks: BlockArray) -> None:
+    def push(self, blocks: IndexArray) -> None:
         """Add blocks that nobody holds any more; callers put leaves before parents."""
         ...
 
-    def remove(self, blocks: BlockArray) -> None:
+    def remove(self, blocks: IndexArray) -> None:
         """Take out blocks that are held again or no longer cached."""
         ...
 
-    def pop(self, count: int) -> BlockArray:
+    def pop(self, count: int) -> IndexArray:
         """Take out the count blocks to evict first. The caller checked len()."""
         ...
 
-    def in_order(self) -> BlockArray:
+    def in_order(self) -> IndexArray:
         """All queued blocks, first to be evicted first. A query."""
         ...
 
@@ -55,7 +55,7 @@ class LruQueue:
 
     def __init__(self, num_blocks: int) -> None:
         # invariant: _log[_place[b]] == b for queued b, and _head <= _place[b] < _tail.
-        self._log: BlockArray = np.zeros(2 * num_blocks, np.int32)
+        self._log: IndexArray = np.zeros(2 * num_blocks, np.int64)
         self._place: IndexArray = np.full(num_blocks, _NOT_QUEUED, np.int64)
         self._head = 0
         self._tail = 0
@@ -64,13 +64,13 @@ class LruQueue:
     def __len__(self) -> int:
         return self._length
 
-    def start(self, blocks: BlockArray) -> None:
+    def start(self, blocks: IndexArray) -> None:
         """Do nothing: what happened before the release does not count."""
 
-    def touch(self, blocks: BlockArray) -> None:
+    def touch(self, blocks: IndexArray) -> None:
         """Do nothing: what happened before the release does not count."""
 
-    def push(self, blocks: BlockArray) -> None:
+    def push(self, blocks: IndexArray) -> None:
         """Add blocks, the first of them to be evicted first."""
         count = len(blocks)
         if self._tail + count > len(self._log):
@@ -81,14 +81,14 @@ class LruQueue:
         self._tail = end
         self._length += count
 
-    def remove(self, blocks: BlockArray) -> None:
+    def remove(self, blocks: IndexArray) -> None:
         """Take out queued blocks wherever they stand."""
         self._place[blocks] = _NOT_QUEUED
         self._length -= len(blocks)
 
-    def pop(self, count: int) -> BlockArray:
+    def pop(self, count: int) -> IndexArray:
         """Take out the count least recently pushed blocks."""
-        taken: list[BlockArray] = []
+        taken: list[IndexArray] = []
         missing = count
         while missing or not taken:
             end = min(self._head + missing, self._tail)
@@ -102,7 +102,7 @@ class LruQueue:
         self.remove(blocks)
         return blocks
 
-    def in_order(self) -> BlockArray:
+    def in_order(self) -> IndexArray:
         """All queued blocks, least recently pushed first."""
         entries = self._log[self._head : self._tail]
         return entries[self._place[entries] == np.arange(self._head, self._tail)]
@@ -134,15 +134,15 @@ class LfuQueue:
     def __len__(self) -> int:
         return self._length
 
-    def start(self, blocks: BlockArray) -> None:
+    def start(self, blocks: IndexArray) -> None:
         """Forget how often the old content was used."""
         self._num_uses[blocks] = 0
 
-    def touch(self, blocks: BlockArray) -> None:
+    def touch(self, blocks: IndexArray) -> None:
         """Count one more use."""
         self._num_uses[blocks] += 1
 
-    def push(self, blocks: BlockArray) -> None:
+    def push(self, blocks: IndexArray) -> None:
         """Add blocks, at equal use the first of them to be evicted first."""
         for block, num_uses in zip(blocks.tolist(), self._num_uses[blocks].tolist(), strict=True):
             self._stamp[block] = self._next_stamp
@@ -150,7 +150,7 @@ class LfuQueue:
             self._next_stamp += 1
         self._length += len(blocks)
 
-    def remove(self, blocks: BlockArray) -> None:
+    def remove(self, blocks: IndexArray) -> None:
         """Take out queued blocks wherever they stand."""
         self._stamp[blocks] = _NOT_QUEUED
         self._length -= len(blocks)
@@ -158,7 +158,7 @@ class LfuQueue:
             self._heap = [entry for entry in self._heap if self._is_alive(entry)]
             heapq.heapify(self._heap)
 
-    def pop(self, count: int) -> BlockArray:
+    def pop(self, count: int) -> IndexArray:
         """Take out the count least often used blocks."""
         taken: list[int] = []
         while len(taken) < count:
@@ -167,12 +167,12 @@ class LfuQueue:
                 taken.append(entry[2])
                 self._stamp[entry[2]] = _NOT_QUEUED
         self._length -= count
-        return np.array(taken, np.int32)
+        return np.array(taken, np.int64)
 
-    def in_order(self) -> BlockArray:
+    def in_order(self) -> IndexArray:
         """All queued blocks, least often used first."""
         alive = sorted(entry for entry in self._heap if self._is_alive(entry))
-        return np.array([block for _, _, block in alive], np.int32)
+        return np.array([block for _, _, block in alive], np.int64)
 
     def _is_alive(self, entry: tuple[int, int, int]) -> bool:
         return int(self._stamp[entry[2]]) == entry[1]

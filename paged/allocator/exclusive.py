@@ -57,7 +57,7 @@ class ExclusiveAllocator(ABC):
         has some already (nothing is changed).
         """
         num_blocks = -(-num_tokens // self.block_size)
-        src = self.tables.row_ids(parent)[:num_blocks]
+        src = self.tables.row_ids(parent)[:num_blocks].astype(np.int64)
         if num_tokens > self.tables.num_tokens[parent]:
             raise ConfigError(
                 f"row {parent} holds {int(self.tables.num_tokens[parent])} tokens,"
@@ -68,7 +68,7 @@ class ExclusiveAllocator(ABC):
         if self.tables.num_tokens[children].any():
             raise ConfigError(f"rows {children.tolist()} hold tokens; fork into empty rows")
         self.grow(children, np.full(len(children), num_tokens, np.int64))
-        dst = self.tables.ids[children, :num_blocks].ravel()
+        dst = self.tables.ids[children, :num_blocks].ravel().astype(np.int64)
         return BlockMoves(np.tile(src, len(children)), dst)
 
     def release(self, rows: IndexArray) -> None:

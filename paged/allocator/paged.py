@@ -177,7 +177,7 @@ class PagedAllocator:
         Raises: UnknownRow; ConfigError if parent has fewer tokens, num_tokens cuts a full
         block, which may be cached, or a child has blocks (nothing is changed).
         """
-        ids = self.tables.row_ids(parent)
+        ids = self.tables.row_ids(parent).astype(np.int64)
         num_held, size = int(self.tables.num_tokens[parent]), self.block_size
         cuts_full_block = num_tokens % size and num_tokens // size < num_held // size
         if num_tokens > num_held or cuts_full_block:
@@ -205,7 +205,7 @@ class PagedAllocator:
             return
         sequences: list[IndexArray] = []
         for row in live:
-            ids = self.tables.row_ids(row)
+            ids = self.tables.row_ids(row).astype(np.int64)
             if self.swap.is_swapped(row):
                 ids = ids[self.swap.resident(row)]
                 self.swap.forget(row)

@@ -12,10 +12,11 @@ from itertools import takewhile
 import numpy as np
 
 from paged.errors import check
-from paged.types import BlockArray, BoolArray, IndexArray, TokenArray
+from paged.types import BoolArray, IndexArray, TokenArray
 
 _KEY_SEED = 0x9E3779B9
-_ROOT_SERIAL = 0
+_NOT_CACHED = 0
+_ROOT_SERIAL = 1
 
 
 class PrefixCache:
@@ -38,13 +39,13 @@ class PrefixCache:
         self._odd: IndexArray = rng.integers(bounds.min, bounds.max, max_blocks_per_row) | 1
         self._block_of: dict[int, int] = {}
         # One more than there are blocks: the last stands for the root of all prompts.
-        self._serial: IndexArray = np.full(num_blocks + 1, _ROOT_SERIAL, np.int64)
+        self._serial: IndexArray = np.full(num_blocks + 1, _NOT_CACHED, np.int64)
+        self._serial[num_blocks] = _ROOT_SERIAL
         self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
         self._next_serial = _ROOT_SERIAL + 1
         self._content: TokenArray = np.zeros((num_blocks, block_size), np.int32)
         self.block_size = block_size
         self.key: IndexArray = np.zeros(num_blocks, np.int64)
-        self.is_cached: BoolArray = np.zeros(num_blocks, np.bool_)
 
     def __len__(self) -> int:
         return len(self._block_of)
@@ -67,12 +68,12 @@ class PrefixCache:
         content = self.split(tokens)
         return np.cumsum(self.key_parts(content, slice(0, len(content)))).tolist()
 
-    def match(self, tokens: TokenArray, keys: list[int]) -> BlockArray:
+    def match(self, tokens: TokenArray, keys: list[int]) -> IndexArray:
         """Blocks that hold the longest cached run of full blocks. O(blocks), a query."""
         if not keys or keys[0] not in self._block_of:
-            return np.zeros(0, np.int32)
+            return np.zeros(0, np.int64)
         found = list(takewhile(lambda block: block is not None, map(self._block_of.get, keys)))
-        blocks = np.array(found, np.int32)
+        blocks = np.array(found, np.int64)
         same = (self._content[blocks] == self.split(tokens)[: len(blocks)]).all(axis=1)
         same &= self._parent_serial[blocks] == self._serials_before(blocks)
         return blocks if same.all() else blocks[: int(np.argmin(same))]
@@ -90,9 +91,9 @@ class PrefixCache:
     def insert_new(
         self,
         keys: IndexArray,
-        blocks: BlockArray,
+        blocks: IndexArray,
         content: TokenArray,
-        parents: BlockArray | IndexArray,
+        parents: IndexArray,
     ) -> bool:
         """Make blocks hittable, or change nothing and say False if a key is taken.
 
@@ -105,7 +106,6 @@ class PrefixCache:
             return False
         self._block_of.update(entries)
         self.key[blocks] = keys
-        self.is_cached[blocks] = True
         self._content[blocks] = content
         # careful: serials are set first, a parent may be in this very call.
         self._serial[blocks] = np.arange(self._next_serial, self._next_serial + count)
@@ -113,14 +113,20 @@ class PrefixCache:
         self._parent_serial[blocks] = self._serial[parents]
         return True
 
-    def forget(self, blocks: BlockArray) -> None:
-        """Make blocks unhittable; those that are not cached are passed over."""
-        cached = blocks[self.is_cached[blocks]]
-        for key in self.key[cached].tolist():
-            del self._block_of[key]
-        self.is_cached[cached] = False
+    def is_cached(self, blocks: IndexArray) -> BoolArray:
+        """[blocks] which of them are hittable."""
+        return self._serial[blocks] != _NOT_CACHED
 
-    def check_leaves_first(self, queued: BlockArray) -> None:
+    def forget(self, blocks: IndexArray) -> None:
+        """Make blocks unhittable; those that are not cached are passed over."""
+        is_cached = self.is_cached(blocks)
+        if not is_cached.all():
+            blocks = blocks[is_cached]
+        for key in self.key[blocks].tolist():
+            del self._block_of[key]
+        self._serial[blocks] = _NOT_CACHED
+
+    def check_leaves_first(self, queued: IndexArray) -> None:
         """Raise IntegrityError if a block stands before a cached child of its own."""
         place_of = {serial: i for i, serial in enumerate(self._serial[queued].tolist())}
         for place, parent_serial in enumerate(self._parent_serial[queued].tolist()):
@@ -129,7 +135,7 @@ class PrefixCache:
                 f"the parent of block {queued[place]} would be evicted before it",
             )
 
-    def _serials_before(self, chain: BlockArray) -> IndexArray:
+    def _serials_before(self, chain: IndexArray) -> IndexArray:
         before = np.empty(len(chain), np.int64)
         before[0] = _ROOT_SERIAL
         before[1:] = self._serial[chain[:-1]]
@@ -139,8 +145,8 @@ class PrefixCache:
         """Raise IntegrityError unless index and per-block arrays agree."""
         indexed = np.array(sorted(self._block_of.values()), np.int64)
         check(
-            np.array_equal(indexed, np.flatnonzero(self.is_cached)),
-            "the prefix index and the cached flags name different blocks",
+            np.array_equal(indexed, np.flatnonzero(self._serial[:-1])),
+            "the prefix index and the serials name different blocks",
         )
         for key, block in self._block_of.items():
             check(self.key[block] == key, f"block {block} is indexed under a wrong key")

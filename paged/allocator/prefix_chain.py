@@ -83,9 +83,9 @@ class PrefixChains:
         keys += self._key[rows]
         self._next_full[rows] = next_full + size
         self._key[rows] = keys
-        parents = self._tables.ids[rows, index - 1]
+        parents = self._tables.ids[rows, index - 1].astype(np.int64)
         parents[index == 0] = self._pool.num_blocks
-        blocks = self._tables.ids[rows, index]
+        blocks = self._tables.ids[rows, index].astype(np.int64)
         if not self._cache.insert_new(keys, blocks, content, parents):
             for i, row in enumerate(rows.tolist()):
                 self._register_one(row, int(index[i]), int(keys[i]), content[i])
@@ -100,7 +100,7 @@ class PrefixChains:
         keys += self._key[row]
         self._next_full[row] = (full + 1) * size
         self._key[row] = keys[-1]
-        blocks = self._tables.ids[row, first:full]
+        blocks = self._tables.ids[row, first:full].astype(np.int64)
         parents = np.empty_like(blocks)
         parents[0] = self._tables.ids[row, first - 1] if first else self._pool.num_blocks
         parents[1:] = blocks[:-1]
@@ -119,7 +119,7 @@ class PrefixChains:
         if self._cache.find(key) is None:
             parent = ids[row, index - 1] if index else self._pool.num_blocks
             self._cache.insert_new(
-                np.array([key]), ids[row, index : index + 1], content[None], np.array([parent])
+                np.array([key]), np.array([ids[row, index]]), content[None], np.array([parent])
             )
         return True
 
@@ -130,16 +130,16 @@ class PrefixChains:
         block has more holders whose tables would have to change too.
         """
         ids = self._tables.ids
-        own = ids[row, index]
+        own = int(ids[row, index])
         parent = int(ids[row, index - 1]) if index else None
         if self._cache.is_same(other, content, parent):
             if self._pool.references[own] > 1:
                 return False
-            self._pool.retain(np.array([other], np.int32))
+            self._pool.retain(np.array([other]))
             ids[row, index] = other
-            self._pool.drop(np.array([own], np.int32))
+            self._pool.drop(np.array([own]))
             return True
         if self._pool.references[other] > 0:
             return False
-        self._pool.discard(np.array([other], np.int32))
+        self._pool.discard(np.array([other]))
         return True

@@ -11,7 +11,7 @@ from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.prefix_cache import PrefixCache
 from paged.errors import check
-from paged.types import BlockArray, BoolArray, IndexArray
+from paged.types import BoolArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class _Swapped:
     """Columns of a row's block table that lie in host blocks."""
 
     columns: IndexArray
-    host_blocks: BlockArray
+    host_blocks: IndexArray
 
 
 class SwapSpace:
@@ -67,7 +67,7 @@ class SwapSpace:
 
         None if the host pool is too small. Moved blocks leave the prefix cache.
         """
-        ids = np.concatenate([self._tables.row_ids(row) for row in rows.tolist()])
+        ids = np.concatenate([self._tables.row_ids(row).astype(np.int64) for row in rows.tolist()])
         distinct, held = np.unique(ids, return_counts=True)
         own = distinct[self._pool.references[distinct] == held]
         if len(own) > self._host.num_available:
@@ -82,7 +82,7 @@ class SwapSpace:
         self._pool.drop(own)
         return BlockMoves(own, host) if len(own) else NO_MOVES
 
-    def _swap_row(self, row: int, own: BlockArray, host: BlockArray) -> None:
+    def _swap_row(self, row: int, own: IndexArray, host: IndexArray) -> None:
         ids = self._tables.row_ids(row)
         columns = np.flatnonzero(np.isin(ids, own))
         host_blocks = host[np.searchsorted(own, ids[columns])]
@@ -106,9 +106,9 @@ class SwapSpace:
         """Give up what a swapped row has on the host."""
         self._host.drop(self._swapped.pop(row).host_blocks)
 
-    def _host_blocks(self, rows: IndexArray) -> BlockArray:
+    def _host_blocks(self, rows: IndexArray) -> IndexArray:
         parts = [self._swapped[row].host_blocks for row in rows.tolist()]
-        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int32)
+        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless host blocks are held exactly by swapped rows."""
