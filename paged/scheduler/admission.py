@@ -96,7 +96,7 @@ def _start(core: SchedulerCore, plan: StepPlan, state: RequestState, admission: 
         core.unforked[lead] = state
     else:
         state.saved.clear()
-    core.rows.run(state, [lead])
+    core.rows.run(state, state.active_rows)
     if len(admission.copies):
         plan.copies.append(admission.copies)
     plan.admitted.append(

@@ -36,6 +36,11 @@ class RequestState:
         """Say whether several sequences are still to share or re-share the prompt."""
         return len(self.sequence_indices) > 1
 
+    @property
+    def active_rows(self) -> list[int]:
+        """Rows that take part in steps: before a group forks only the first."""
+        return self.rows if self.is_forked else self.rows[:1]
+
     def known_tokens(self) -> TokenArray:
         """Tokens the first row must have computed before the request can go on.
 
