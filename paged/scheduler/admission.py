@@ -35,8 +35,8 @@ def _swap_in(core: SchedulerCore, plan: StepPlan) -> None:
         if moves is not None:
             core.swapped.pop(0)
             plan.swap_in.append(moves)
-            core.rows.run(state, state.rows)
-            schedule_new(core, plan, state.rows)
+            core.rows.run(state, state.active_rows)
+            schedule_new(core, plan, state.active_rows)
         elif len(core.rows.running):
             plan.blocked = Blocked.MEMORY
             return
