@@ -10,6 +10,10 @@ from paged.allocator.base import Demand
 from paged.scheduler.request import Request
 from paged.types import TokenArray
 
+# As often a request may be preempted before it must wait for more room than it needs.
+# Backing off at once keeps the pool emptier than vLLM's, measured on the same requests.
+_FREE_PREEMPTIONS = 3
+
 
 @dataclass(slots=True, eq=False)
 class RequestState:
@@ -54,10 +58,11 @@ class RequestState:
     def headroom_blocks(self, num_blocks: int) -> int:
         """Blocks beyond the watermark that must be free before it runs again.
 
-        After k preemptions 2^k - 1, so a request is preempted at most about
-        log2(num_blocks) times before it waits for a pool of its own.
+        Nothing for the first few preemptions, then 1, 3, 7, ...: a request is preempted
+        about log2(num_blocks) times more at most before it waits for a pool of its own.
         """
-        return min((1 << min(self.num_preemptions, 62)) - 1, num_blocks)
+        exponent = min(max(0, self.num_preemptions - _FREE_PREEMPTIONS), 62)
+        return min((1 << exponent) - 1, num_blocks)
 
     def make_demand(self, *, max_model_len: int, num_blocks: int) -> Demand:
         """Say what the request asks of the allocator now."""
