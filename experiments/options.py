@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, NoReturn, get_type_hints
 
-from experiments.sim.setup import DEFAULT_BLOCK_SIZE, DEFAULT_WATERMARK
+from experiments.sim.setup import DEFAULT_BLOCK_SIZE, DEFAULT_WATERMARK, STEP_TIMES
 from experiments.workload import ARRIVALS, SYNTHETIC
 from paged.errors import ConfigError
 
@@ -118,8 +118,16 @@ class Options:
     ] = None
     gpu: Annotated[
         str | None,
-        Flag(str, "NAME", "GPU (default a100-40gb; with --trace or --cdf a100-80gb)"),
+        Flag(str, "NAME", "GPU (default a100-40gb; with --trace or --cdf h100-sxm)"),
     ] = None
+    step_time: Annotated[
+        str,
+        Flag(
+            str,
+            "NAME",
+            "roofline of model and GPU, or uniform: all steps weigh the same (default roofline)",
+        ),
+    ] = "roofline"
     kv_gib: Annotated[
         float | None,
         Flag(
@@ -179,14 +187,17 @@ class Options:
             len(sources) <= 1,
             f"expected one source of requests, got {' and '.join(f'--{name}' for name in sources)}",
         )
-        _require(
-            self.workload is None or self.workload in SYNTHETIC,
-            f"unknown workload {self.workload!r}: expected one of {', '.join(SYNTHETIC)}",
-        )
-        _require(
-            self.arrivals in ARRIVALS,
-            f"unknown arrivals {self.arrivals!r}: expected one of {', '.join(ARRIVALS)}",
-        )
+        for name, choices in (
+            ("workload", (None, *SYNTHETIC)),
+            ("arrivals", ARRIVALS),
+            ("step_time", STEP_TIMES),
+        ):
+            value = getattr(self, name)
+            _require(
+                value in choices,
+                f"unknown --{name.replace('_', '-')} {value!r}:"
+                f" expected one of {', '.join(one for one in choices if one)}",
+            )
         _require(
             (self.arrivals == "poisson") == (self.rate is not None),
             f"--rate and --arrivals poisson go together, got arrivals {self.arrivals}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from experiments.options import Options
 from experiments.sim.closed_forms import paged_batch
 from experiments.sim.setup import Setup, Trial
-from experiments.workload import SYNTHETIC, Workload, from_quantiles, load_trace
+from experiments.workload import SYNTHETIC, Workload, from_quantiles, load_trace, make_arrivals
 from paged.errors import ConfigError
 from paged.hardware import GPUS, HardwareSpec, find_gpu, kv_slots
 from paged.shapes import MODELS, ModelShape, find_shape
@@ -18,7 +18,7 @@ WATERMARKS = (0.0, 0.01, 0.05, 0.10)
 QUICK_BLOCK_SIZES = (16, 64, 256)
 QUICK_WATERMARKS = (0.01, 0.10)
 
-COMPLETIONS = 520
+COMPLETIONS = 550
 QUICK_COMPLETIONS = 60
 # Measured: warm-up completes about two batches of requests, the drain one.
 BATCHES_OUTSIDE_WINDOW = 3
@@ -26,7 +26,7 @@ LENGTH_SAMPLE = 4_096
 
 # Source: vLLM paper, table 1: what OPT-13B leaves of an A100-40GB.
 PAPER_MODEL, PAPER_GPU, PAPER_KV_GIB, PAPER_MAX_MODEL_LEN = "opt-13b", "a100-40gb", 12.0, 2_048
-TRACE_MODEL, TRACE_GPU = "llama-3-8b", "a100-80gb"
+TRACE_MODEL, TRACE_GPU = "llama-3-8b", "h100-sxm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,6 +71,7 @@ def make_plan(options: Options) -> Plan:
         page_bytes=options.page_kib * 1024,
         arrivals=options.arrivals,
         rate_per_s=options.rate,
+        step_time_model=options.step_time,
     )
     plan = Plan(
         setup=setup,
@@ -81,6 +82,9 @@ def make_plan(options: Options) -> Plan:
         block_sizes=_block_sizes(options, setup, seeds),
         watermarks=_watermarks(options, seeds),
     )
+    for seed, workload in plan.workloads.items():
+        # Arrivals that a run could not draw are refused before any run starts.
+        make_arrivals(options.arrivals, workload, seed=seed, rate_per_s=options.rate)
     for trial in plan.trials:
         if trial.seed == options.seed:
             setup.require_room(trial)

@@ -132,6 +132,7 @@ def describe(options: Options, plan: Plan) -> dict[str, object]:
             "max_num_batched_tokens": setup.max_num_batched_tokens,
             "arrivals": setup.arrivals,
             "rate_per_s": setup.rate_per_s,
+            "step_time": setup.step_time_model,
             "allocators": list(options.allocators),
             "block_size": options.block_size,
             "watermark": options.watermark,

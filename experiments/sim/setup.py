@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from paged.allocator.base import Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
 from paged.config import CacheConfig, SchedulerConfig
-from paged.engine.step_time import RooflineStepTime
+from paged.engine.step_time import AffineStepTime, RooflineStepTime, StepTime
 from paged.errors import ConfigError
 from paged.hardware import HardwareSpec
 from paged.shapes import ModelShape
+
+STEP_TIMES = ("roofline", "uniform")
+UNIFORM_STEP = AffineStepTime(base_s=0.02, context_s_per_token=0.0, scheduled_s_per_token=0.0)
 
 DEFAULT_BLOCK_SIZE = 16
 DEFAULT_WATERMARK = 0.01
@@ -40,6 +43,7 @@ class Setup:
     max_num_batched_tokens: token budget of a step; None computes a prompt in one step.
     page_bytes: physical page of the `virtual` allocator, for one layer's K or V.
     arrivals: saturated, trace or poisson; rate_per_s goes with poisson.
+    step_time_model: roofline of model and gpu, or uniform (all steps weigh the same).
     """
 
     model: ModelShape
@@ -51,6 +55,7 @@ class Setup:
     page_bytes: int
     arrivals: str
     rate_per_s: float | None
+    step_time_model: str = "roofline"
 
     @property
     def is_saturated(self) -> bool:
@@ -94,8 +99,10 @@ class Setup:
             batching=ALLOCATORS[trial.allocator].batching,
         )
 
-    def step_time(self) -> RooflineStepTime:
+    def step_time(self) -> StepTime:
         """Model the time of a step."""
+        if self.step_time_model == "uniform":
+            return UNIFORM_STEP
         return RooflineStepTime(self.model, self.gpu)
 
     def require_room(self, trial: Trial) -> None:

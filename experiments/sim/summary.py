@@ -20,8 +20,8 @@ def summarise(record: RunRecord, *, is_saturated: bool) -> Measures:
     The six shares, the batch and the fragmentation index are weighted by modelled step
     time over the instants in which a request waits for memory: `waiting_share_pct` of
     the window. If none ever waits they cover all busy time, and that share is 0.
-    `token_all_time_pct` covers all busy time in any case; `token_per_step_pct` weighs
-    the headline's steps equally. TTFT and normalised latency are None when all requests
+    `token_all_time_pct` covers all busy time in any case; `*_per_step*` weighs the
+    headline's steps equally. TTFT and normalised latency are None when all requests
     arrive at once, for they would only tell the length of the queue.
     """
     window = steady_window(record, is_saturated=is_saturated)
@@ -46,6 +46,7 @@ def summarise(record: RunRecord, *, is_saturated: bool) -> Measures:
         "external_fragmentation_index": _fragmentation_index(record, weights),
         "token_all_time_pct": shares_pct(record, np.where(is_busy, duration_s, 0.0))["token_pct"],
         "token_per_step_pct": shares_pct(record, is_headline.astype(np.float64))["token_pct"],
+        "mean_batch_per_step": float(np.average(running, weights=is_headline)),
         "throughput_tokens_per_s": _sum(record, "new_tokens", window.has_step) / window_s,
         "throughput_requests_per_s": int(window.has_request.sum()) / window_s,
         **_latencies(record, window, is_saturated=is_saturated),

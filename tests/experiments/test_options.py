@@ -25,6 +25,7 @@ def test_every_flag_arrives():
         " --kv-slots 100 --max-model-len 64 --max-num-seqs 7 --max-num-batched-tokens 512"
         " --allocators paged,static --block-size 32 --watermark 0.05 --page-kib 64 --seed 4"
         " --seeds 2 --quick --no-ablations --jobs 1 --out x --json --num-requests 9"
+        " --step-time uniform"
     )
     options = parse_options(line.split())
     assert options == Options(
@@ -50,6 +51,7 @@ def test_every_flag_arrives():
         out=Path("x"),
         json=True,
         num_requests=9,
+        step_time="uniform",
     )
     assert not options.is_builtin
 
@@ -77,11 +79,12 @@ def test_help_names_every_flag(capsys):
         ("--block", "expected one argument|unrecognized"),
         ("--rate 2", "--rate and --arrivals poisson go together, got arrivals saturated"),
         ("--arrivals poisson", "go together, got arrivals poisson and no rate"),
-        ("--arrivals daily", "unknown arrivals 'daily': expected one of saturated, trace"),
+        ("--arrivals daily", "unknown --arrivals 'daily': expected one of saturated, trace"),
         ("--arrivals trace", "give a --trace FILE"),
         ("--trace a --workload alpaca-like", "one source of requests, got --workload and --trace"),
         ("--trace a --cdf b", "one source of requests, got --trace and --cdf"),
-        ("--workload bert", "unknown workload 'bert': expected one of sharegpt-like, alpaca-like"),
+        ("--workload bert", "unknown --workload 'bert': expected one of sharegpt-like"),
+        ("--step-time wild", "unknown --step-time 'wild': expected one of roofline, uniform"),
         ("--cdf-model m", "--cdf-model needs a --cdf FILE"),
     ],
 )

@@ -88,7 +88,7 @@ def test_a_custom_model_sets_the_pool(tmp_path):
 def test_a_trace_keeps_every_row_it_can(trace):
     plan = make_plan(Options(trace=trace, kv_slots=20_000))
     assert plan.setup.max_model_len == 4_096
-    assert (plan.setup.model.name, plan.setup.gpu.name) == ("llama-3-8b", "a100-80gb")
+    assert (plan.setup.model.name, plan.setup.gpu.name) == ("llama-3-8b", "h100-sxm")
     assert list(plan.workloads) == [0]
     workload = plan.workloads[0]
     assert (workload.num_rows_read, len(workload)) == (6, 5)

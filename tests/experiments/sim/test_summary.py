@@ -40,6 +40,7 @@ def test_shares_are_weighted_by_time_over_memory_blocked_instants(make_record):
     assert measures["free_pct"] == 60.0
     assert measures["mean_batch"] == 4.0
     assert measures["token_per_step_pct"] == 30.0
+    assert measures["mean_batch_per_step"] == 3.0
     assert measures["waiting_share_pct"] == 50.0
     # the four other steps of the window have 99 slots for 1 s each
     assert measures["token_all_time_pct"] == pytest.approx((10 + 150 + 4 * 99) / 8)
