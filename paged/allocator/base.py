@@ -26,6 +26,8 @@ class Demand:
     final_tokens: tokens it really will come to, known only to an oracle.
     num_sequences: rows wanted; the first gets the tokens, the others wait for `fork`.
     tokens: the token ids, for a prefix cache; None where none are known.
+    prefix_keys: what `Allocator.prefix_keys` said of tokens when the request arrived, so
+        that a blocked request is not hashed again each time its turn comes.
     headroom_blocks: blocks that must stay free beyond the watermark (back-off of a
         request that was preempted before).
     """
@@ -35,6 +37,7 @@ class Demand:
     final_tokens: int | None = None
     num_sequences: int = 1
     tokens: TokenArray | None = None
+    prefix_keys: list[int] | None = None
     headroom_blocks: int = 0
 
 
@@ -93,6 +96,10 @@ class Allocator(Protocol):
     @property
     def capacity_slots(self) -> int:
         """Slots of the whole pool: num_blocks * block_size."""
+        ...
+
+    def prefix_keys(self, tokens: TokenArray) -> list[int] | None:
+        """Keys by which the full blocks of tokens are looked up; None without a cache."""
         ...
 
     def refusal(self, demand: Demand) -> str | None:

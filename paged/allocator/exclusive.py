@@ -38,6 +38,10 @@ class ExclusiveAllocator(ABC):
         """Slots of the whole pool."""
         return self.num_blocks * self.block_size
 
+    def prefix_keys(self, tokens: TokenArray) -> list[int] | None:
+        """Say None: there is no cache to look anything up in."""
+        return None
+
     @abstractmethod
     def refusal(self, demand: Demand) -> str | None:
         """Say why this demand can never be met by an empty pool, None if it can."""

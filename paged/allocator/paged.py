@@ -51,13 +51,15 @@ class PagedAllocator:
         self._copy_on_write = CopyOnWrite(self.tables, self.pool)
         # Sources of copies that the step in flight has yet to make.
         self._pinned: list[IndexArray] = []
-        # The keys of the prompt looked up last: a blocked head is looked up every step.
-        self._keys_memo: tuple[TokenArray, list[int]] | None = None
 
     @property
     def capacity_slots(self) -> int:
         """Slots of the whole pool."""
         return self.num_blocks * self.block_size
+
+    def prefix_keys(self, tokens: TokenArray) -> list[int] | None:
+        """Keys of the full blocks of tokens. O(tokens)."""
+        return None if self._cache is None else self._cache.keys_of(tokens)
 
     def refusal(self, demand: Demand) -> str | None:
         """Say why the tokens known now exceed the whole pool, None if they fit."""
@@ -94,9 +96,8 @@ class PagedAllocator:
         cache, tokens = self._cache, demand.tokens
         if cache is None or tokens is None:
             return np.zeros(0, np.int64)
-        if self._keys_memo is None or self._keys_memo[0] is not tokens:
-            self._keys_memo = (tokens, cache.keys_of(tokens))
-        return cache.match(tokens, self._keys_memo[1])
+        keys = demand.prefix_keys
+        return cache.match(tokens, cache.keys_of(tokens) if keys is None else keys)
 
     def _fits(self, demand: Demand, hit: IndexArray, num_copies: int) -> bool:
         total = -(-demand.num_tokens // self.block_size)
@@ -128,7 +129,7 @@ class PagedAllocator:
         num_cached = min(len(hit) * self.block_size, demand.num_tokens - 1)
         self.tables.num_tokens[lead] = num_cached
         if self._chains is not None:
-            self._chains.start(lead, len(kept))
+            self._chains.start(lead, len(kept), demand.prefix_keys)
         return Admission(rows=rows, num_cached_tokens=num_cached, copies=copies)
 
     def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:

@@ -27,12 +27,17 @@ class PrefixChains:
         # Tokens at which the row's next block is full, so that one comparison finds the
         # rows that have filled one.
         self._next_full: IndexArray = np.zeros(tables.max_rows, np.int64)
+        self._known_keys: list[list[int] | None] = [None] * tables.max_rows
         self._within: IndexArray = np.arange(tables.block_size, dtype=np.int64)
         # invariant: the key of the last registered block, 0 before the first.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
 
-    def start(self, row: int, num_registered: int) -> None:
-        """Begin a chain whose first num_registered blocks are cached already."""
+    def start(self, row: int, num_registered: int, known_keys: list[int] | None = None) -> None:
+        """Begin a chain whose first num_registered blocks are cached already.
+
+        known_keys: keys of its first blocks, if they were computed before.
+        """
+        self._known_keys[row] = known_keys
         self._next_full[row] = (num_registered + 1) * self._tables.block_size
         self._key[row] = 0
         if num_registered:
@@ -96,8 +101,7 @@ class PrefixChains:
         first = int(self._next_full[row]) // size - 1
         full = num_tokens // size
         content = tokens[row, first * size : full * size].reshape(full - first, size)
-        keys = np.cumsum(self._cache.key_parts(content, slice(first, full)))
-        keys += self._key[row]
+        keys = self._keys_of_run(row, first, full, content)
         self._next_full[row] = (full + 1) * size
         self._key[row] = keys[-1]
         blocks = self._tables.ids[row, first:full].astype(np.int64)
@@ -108,6 +112,14 @@ class PrefixChains:
             for i, key in enumerate(keys.tolist()):
                 if not self._register_one(row, first + i, key, content[i]):
                     break
+
+    def _keys_of_run(self, row: int, first: int, full: int, content: TokenArray) -> IndexArray:
+        known = self._known_keys[row]
+        if known is not None and full <= len(known):
+            return np.array(known[first:full])
+        keys = np.cumsum(self._cache.key_parts(content, slice(first, full)))
+        keys += self._key[row]
+        return keys
 
     def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> bool:
         """Register a block whose key may be taken; False if the chain ends here."""

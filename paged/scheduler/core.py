@@ -49,9 +49,7 @@ class SchedulerCore:
 
     def refusal(self, state: RequestState) -> str | None:
         """Set what a request asks for now; say why it can never be given, if so."""
-        state.demand = state.make_demand(
-            max_model_len=self.max_model_len, num_blocks=self.allocator.num_blocks
-        )
+        state.demand = state.make_demand(self.allocator, max_model_len=self.max_model_len)
         return self.allocator.refusal(state.demand)
 
     def add_swapped(self, state: RequestState) -> None:

@@ -47,10 +47,11 @@ def _grow(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
     scheduled = plan.clip(pending)
     if scheduled is not pending:
         chosen = scheduled > 0
-        rows, num_computed, scheduled = rows[chosen], num_computed[chosen], scheduled[chosen]
+        rows, num_computed = rows[chosen], num_computed[chosen]
+        pending, scheduled = pending[chosen], scheduled[chosen]
         if not len(rows):
             return
     copies = core.allocator.grow(rows, num_computed + scheduled)
-    plan.add(rows, num_computed, scheduled)
+    plan.add(rows, num_computed, pending, scheduled)
     if len(copies):
         plan.copies.append(copies)

@@ -29,6 +29,7 @@ class StepPlan:
         self._rows: list[IndexArray] = []
         self._num_computed: list[IndexArray] = []
         self._num_scheduled: list[IndexArray] = []
+        self._num_samples: list[IndexArray] = []
 
     def clip(self, num_tokens: IndexArray) -> IndexArray:
         """Give each of several sequences what the budget leaves it, in order."""
@@ -37,25 +38,37 @@ class StepPlan:
             return num_tokens
         return np.clip(budget - (np.cumsum(num_tokens) - num_tokens), 0, num_tokens)
 
-    def add(self, rows: IndexArray, num_computed: IndexArray, num_scheduled: IndexArray) -> None:
-        """Schedule tokens of rows and charge the budget."""
+    def add(
+        self, rows: IndexArray, num_computed: IndexArray, pending: IndexArray, scheduled: IndexArray
+    ) -> None:
+        """Schedule some of the pending tokens of rows and charge the budget.
+
+        A row whose known tokens are then all computed draws one more.
+        """
         if self.budget_tokens is not None:
-            self.budget_tokens -= int(np.add.reduce(num_scheduled))
+            self.budget_tokens -= int(np.add.reduce(scheduled))
         self._rows.append(rows)
         self._num_computed.append(num_computed)
-        self._num_scheduled.append(num_scheduled)
+        self._num_scheduled.append(scheduled)
+        is_all = scheduled is pending
+        samples = (
+            np.ones(len(rows), np.int64) if is_all else (scheduled == pending).astype(np.int64)
+        )
+        self._num_samples.append(samples)
 
     def batch(self, core: SchedulerCore, step: int) -> Batch:
         """Freeze the plan."""
         rows = _join(self._rows)
-        num_computed = _join(self._num_computed)
-        num_scheduled = _join(self._num_scheduled)
+        num_samples = _join(self._num_samples)
+        for lead, state in core.unforked.items():
+            # A group draws for all its sequences at once, unless it has drawn before.
+            num_samples[rows == lead] *= 0 if state.saved else len(state.rows)
         return Batch(
             step=step,
             rows=rows,
-            num_computed=num_computed,
-            num_scheduled=num_scheduled,
-            num_samples=_count_samples(core, rows, num_computed + num_scheduled),
+            num_computed=_join(self._num_computed),
+            num_scheduled=_join(self._num_scheduled),
+            num_samples=num_samples,
             tables=core.allocator.tables,
             tokens=core.rows.tokens,
             swap_out=concat_moves(self.swap_out) if self.swap_out else NO_MOVES,
@@ -73,11 +86,3 @@ def _join(parts: list[IndexArray]) -> IndexArray:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
-
-
-def _count_samples(core: SchedulerCore, rows: IndexArray, seq_lens: IndexArray) -> IndexArray:
-    """Count tokens to draw: one where all known tokens are computed, or a group's own."""
-    num_samples = (seq_lens == core.rows.num_tokens[rows]).astype(np.int64)
-    for lead, state in core.unforked.items():
-        num_samples[rows == lead] *= 0 if state.saved else len(state.rows)
-    return num_samples

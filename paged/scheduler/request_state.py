@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from paged.allocator.base import Demand
+from paged.allocator.base import Allocator, Demand
 from paged.scheduler.request import Request
 from paged.types import TokenArray
 
@@ -64,8 +64,8 @@ class RequestState:
         exponent = min(max(0, self.num_preemptions - _FREE_PREEMPTIONS), 62)
         return min((1 << exponent) - 1, num_blocks)
 
-    def make_demand(self, *, max_model_len: int, num_blocks: int) -> Demand:
-        """Say what the request asks of the allocator now."""
+    def make_demand(self, allocator: Allocator, *, max_model_len: int) -> Demand:
+        """Say what the request asks of an allocator now."""
         request = self.request
         tokens = self.known_tokens()
         final = request.final_new_tokens
@@ -76,5 +76,6 @@ class RequestState:
             final_tokens=None if final is None else request.num_prompt_tokens + final,
             num_sequences=len(self.sequence_indices),
             tokens=tokens,
-            headroom_blocks=self.headroom_blocks(num_blocks),
+            prefix_keys=allocator.prefix_keys(tokens),
+            headroom_blocks=self.headroom_blocks(allocator.num_blocks),
         )

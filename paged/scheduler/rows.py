@@ -31,8 +31,8 @@ class SequenceRows:
         """Let the rows of a request be its own."""
         for row in state.rows:
             self.owner[row] = state
-        self.num_computed[state.rows] = 0
-        self.end_tokens[state.rows] = end_tokens
+            self.num_computed[row] = 0
+            self.end_tokens[row] = end_tokens
 
     def start(self, row: int, tokens: TokenArray, *, num_computed: int) -> None:
         """Put a sequence with its known tokens on a row."""
