@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from experiments.options import Options, parse_options
 from experiments.plan import make_plan
 from experiments.report import summary_table, write_report
-from experiments.report.figures.catalogue import FIGURES
 from experiments.results import published, require_writable, summary_row, write_results
 from experiments.sim.jobs import Job, run_jobs
 from experiments.workload import WorkloadError
@@ -55,6 +54,9 @@ def run(options: Options) -> None:
         for trial in plan.trials
     ]
     outcomes = {one.trial: one for one in run_jobs(jobs, num_processes=options.jobs)}
+    # Here and not at the top: the processes that simulate need no drawing library.
+    from experiments.report.figures.catalogue import FIGURES
+
     figures = [kind.filename for kind in FIGURES]
     with published(options.out, owned=figures) as directory:
         write_results(directory, options, plan, outcomes)
