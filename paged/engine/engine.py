@@ -65,7 +65,7 @@ class Engine:
         """Run one step and return the sequences that ended in it."""
         start_s = self.clock.now_s
         batch = self.scheduler.schedule()
-        if batch.num_seqs:
+        if batch.num_seqs or batch.num_moves:
             result = self.executor.execute(batch)
             self.clock.advance(result.duration_s)
             for observer in self.observers:

@@ -75,6 +75,11 @@ class Batch:
         return len(self.rows)
 
     @property
+    def num_moves(self) -> int:
+        """Blocks moved in this step; there can be some where nothing is computed."""
+        return len(self.swap_out) + len(self.swap_in) + len(self.copies)
+
+    @property
     def num_tokens(self) -> int:
         """Tokens computed in this step."""
         return int(self.num_scheduled.sum())
