@@ -1,0 +1,33 @@
+"""Block moves: their length, and several sets as one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paged.allocator.base import NO_MOVES, BlockMoves, concat_moves
+
+
+def _moves(src: list[int], dst: list[int]) -> BlockMoves:
+    return BlockMoves(np.array(src, np.int64), np.array(dst, np.int64))
+
+
+def test_no_moves_are_empty_and_of_the_right_type() -> None:
+    assert len(NO_MOVES) == 0
+    assert NO_MOVES.src.dtype == NO_MOVES.dst.dtype == np.int64
+
+
+def test_length_counts_blocks() -> None:
+    assert len(_moves([1, 2], [3, 4])) == 2
+
+
+def test_joined_moves_keep_their_order() -> None:
+    joined = concat_moves([_moves([1, 2], [3, 4]), NO_MOVES, _moves([5], [6])])
+    assert joined.src.tolist() == [1, 2, 5]
+    assert joined.dst.tolist() == [3, 4, 6]
+
+
+def test_a_single_set_is_passed_on() -> None:
+    only = _moves([1], [2])
+    assert concat_moves([NO_MOVES, only]) is only
+    assert concat_moves([NO_MOVES]) is NO_MOVES
+    assert concat_moves([]) is NO_MOVES

@@ -1,0 +1,175 @@
+"""The scheduler against an oracle: random lives of requests under every allocator."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
+
+from paged.allocator.registry import ALLOCATORS
+from paged.config import EVICTIONS, CacheConfig, SchedulerConfig
+from paged.errors import RequestRefused
+from paged.scheduler.batch import Batch, Finished
+from paged.scheduler.request import FinishReason, Request
+from paged.scheduler.request_state import RequestState
+from tests.helpers.toy_engine import ToyEngine
+
+MAX_MODEL_LEN = 24
+MAX_ROWS = 5
+
+# Few kinds of tokens and prompts that come back, so that prefixes are often equal.
+prompts = st.one_of(
+    st.sampled_from([[0] * 4, [0] * 8, [0] * 12, [0, 1] * 6, [0] * 6 + [1] * 6]),
+    st.lists(st.integers(0, 1), min_size=1, max_size=12),
+    st.builds(lambda n, tail: [0] * n + tail, st.integers(1, 12), st.lists(st.integers(0, 2))),
+).map(lambda tokens: tokens[: MAX_MODEL_LEN - 1])
+
+requests = st.fixed_dictionaries(
+    {
+        "request_id": st.sampled_from("abcdefgh"),
+        "prompt": prompts,
+        "num_new": st.one_of(st.integers(1, 14), st.just(2**40)),
+        "num_sequences": st.sampled_from([1, 1, 2, 3]),
+        "priority": st.integers(0, 2),
+    }
+)
+# Only paged swaps; every other arm preempts by recompute, if at all.
+ARMS = {name: (name, "recompute") for name in ALLOCATORS} | {"paged-swap": ("paged", "swap")}
+
+
+def most_preemptions(num_blocks: int) -> int:
+    """Count the preemptions after which a request waits for a pool of its own."""
+    request = Request(request_id="", prompt_tokens=np.zeros(1, np.int32), max_new_tokens=1)
+    state = RequestState(request=request, key=(0, 0.0, 0), sequence_indices=[0])
+    while state.headroom_blocks(num_blocks) < num_blocks:
+        state.num_preemptions += 1
+    return state.num_preemptions
+
+
+class SchedulerMachine(RuleBasedStateMachine):
+    """Random arrivals, aborts and steps; the toy engine checks each step."""
+
+    arm: ClassVar[str]
+
+    @initialize(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        allocator, preemption = ARMS[self.arm]
+        is_paged = allocator == "paged"
+        block_size = data.draw(st.integers(1, 4), "block_size")
+        least = math.ceil(MAX_MODEL_LEN / block_size)
+        fewest = 3 if allocator in ("paged", "virtual") else least
+        cache = CacheConfig(
+            num_blocks=data.draw(st.integers(fewest, least + 4), "num_blocks"),
+            block_size=block_size,
+            max_model_len=MAX_MODEL_LEN,
+            allocator=allocator,
+            watermark=data.draw(st.sampled_from([0.0, 0.01, 0.2]), "watermark"),
+            enable_prefix_caching=is_paged and data.draw(st.booleans(), "prefix caching"),
+            eviction=data.draw(st.sampled_from(EVICTIONS), "eviction"),
+            num_host_blocks=data.draw(st.integers(0, 12), "num_host_blocks")
+            if preemption == "swap"
+            else 0,
+            blocks_per_page=data.draw(st.integers(1, 2), "blocks_per_page"),
+        )
+        budget = data.draw(st.one_of(st.none(), st.integers(1, 16)), "budget")
+        config = SchedulerConfig(
+            max_num_seqs=MAX_ROWS,
+            max_num_batched_tokens=budget,
+            policy=data.draw(st.sampled_from(["fcfs", "priority"]), "policy"),
+            batching=ALLOCATORS[allocator].batching,
+            preemption=preemption,
+            lookahead=data.draw(st.integers(0, 2), "lookahead"),
+        )
+        self.toy = ToyEngine(cache, config)
+        # By identity: an id may be used again before the end of its last use is reported.
+        self.open: dict[int, Request] = {}
+        self.num_open: dict[int, int] = {}
+        self.aborted: set[int] = set()
+
+    @rule(wanted=st.lists(requests, min_size=1, max_size=4))
+    def add(self, wanted: list[dict[str, Any]]) -> None:
+        for values in wanted:
+            request = self.toy.request(**values)
+            try:
+                self.toy.engine.add_request(request)
+            except RequestRefused:
+                self.toy.scheduler.check_integrity()
+                continue
+            self.open[id(request)] = request
+            self.num_open[id(request)] = request.num_sequences
+
+    @rule(name=st.sampled_from("abcdefgh"))
+    def abort(self, name: str) -> None:
+        for _ in range(2):
+            self.toy.engine.abort(name)
+            self.toy.scheduler.check_integrity()
+        self._note_aborted(name)
+
+    def _note_aborted(self, name: str) -> None:
+        self.aborted |= {key for key, request in self.open.items() if request.request_id == name}
+
+    @rule(names=st.lists(st.sampled_from("abcdefgh"), max_size=4), num_steps=st.integers(1, 4))
+    def step_and_abort(self, names: list[str], num_steps: int) -> None:
+        def interfere(batch: Batch) -> None:
+            for name in names:
+                self.abort(name)
+
+        self.steps(num_steps - 1)
+        self.toy.between = interfere
+        self.steps(1)
+        self.toy.between = None
+
+    @rule(num_steps=st.integers(1, 4))
+    def steps(self, num_steps: int) -> None:
+        for _ in range(num_steps):
+            self._take_finished(self.toy.step())
+
+    def _take_finished(self, finished: list[Finished]) -> None:
+        for sequence in finished:
+            key = id(sequence.request)
+            assert sequence.reason is not FinishReason.ABORT or key in self.aborted
+            if self.toy.scheduler.config.policy == "fcfs":
+                assert sequence.num_preemptions <= most_preemptions(self.toy.cache.num_blocks)
+            self.num_open[key] -= 1
+            if not self.num_open[key]:
+                del self.open[key], self.num_open[key]
+                self.aborted.discard(key)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "open"):
+            return
+        for _ in range(2_000):
+            if not self.toy.engine.has_work:
+                break
+            self.steps(1)
+        assert not self.open
+        self.toy.run()
+
+
+def machine(name: str) -> type[SchedulerMachine]:
+    return type("Machine", (SchedulerMachine,), {"arm": name})
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_random_lives_of_requests_agree_with_the_oracle(name: str) -> None:
+    # Only paged shares, swaps and evicts, so it gets most of the search.
+    plan = settings.get_profile(settings.get_current_profile_name())
+    run_state_machine_as_test(
+        machine(name),
+        settings=settings(
+            plan,
+            max_examples=(30 if name.startswith("paged") else 6),
+            stateful_step_count=30,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        ),
+    )
