@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from paged.allocator.block_pool import BlockPool
@@ -11,6 +13,27 @@ from paged.types import IndexArray, TokenArray
 
 # More tokens than any sequence has: a chain that is closed registers nothing further.
 _CLOSED = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """Newly filled blocks: row[k], index[k] in the row, key[k], content[k, block_size]."""
+
+    rows: IndexArray
+    index: IndexArray
+    keys: IndexArray
+    content: TokenArray
+
+
+def _join(parts: list[_Filled]) -> _Filled:
+    if len(parts) == 1:
+        return parts[0]
+    return _Filled(
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.index for part in parts]),
+        np.concatenate([part.keys for part in parts]),
+        np.concatenate([part.content for part in parts]),
+    )
 
 
 class PrefixChains:
@@ -70,17 +93,23 @@ class PrefixChains:
     def _register_new(self, rows: IndexArray, num_tokens: IndexArray, tokens: TokenArray) -> None:
         next_full = self._next_full[rows]
         is_single = num_tokens < next_full + self._tables.block_size
+        parts: list[_Filled] = []
         if not is_single.all():
             for i in (~is_single).nonzero()[0].tolist():
-                self._register_run(int(rows[i]), int(num_tokens[i]), tokens)
+                parts.append(self._fill_run(int(rows[i]), int(num_tokens[i]), tokens))
             rows, next_full = rows[is_single], next_full[is_single]
         if len(rows):
-            self._register_singles(rows, next_full, tokens)
+            parts.append(self._fill_singles(rows, next_full, tokens))
+        filled = _join(parts)
+        ids = self._tables.ids
+        parents = ids[filled.rows, filled.index - 1].astype(np.int64)
+        parents[filled.index == 0] = self._pool.num_blocks
+        blocks = ids[filled.rows, filled.index].astype(np.int64)
+        if not self._cache.insert_new(filled.keys, blocks, filled.content, parents):
+            self._register_one_by_one(filled)
 
-    def _register_singles(
-        self, rows: IndexArray, next_full: IndexArray, tokens: TokenArray
-    ) -> None:
-        """Register one new block of each of several rows: decoding crossed a border."""
+    def _fill_singles(self, rows: IndexArray, next_full: IndexArray, tokens: TokenArray) -> _Filled:
+        """Describe one new block of each of several rows: decoding crossed a border."""
         size = self._tables.block_size
         index = next_full // size - 1
         content = tokens[rows[:, None], (next_full - size)[:, None] + self._within]
@@ -88,52 +117,43 @@ class PrefixChains:
         keys += self._key[rows]
         self._next_full[rows] = next_full + size
         self._key[rows] = keys
-        parents = self._tables.ids[rows, index - 1].astype(np.int64)
-        parents[index == 0] = self._pool.num_blocks
-        blocks = self._tables.ids[rows, index].astype(np.int64)
-        if not self._cache.insert_new(keys, blocks, content, parents):
-            for i, row in enumerate(rows.tolist()):
-                self._register_one(row, int(index[i]), int(keys[i]), content[i])
+        return _Filled(rows, index, keys, content)
 
-    def _register_run(self, row: int, num_tokens: int, tokens: TokenArray) -> None:
-        """Register several new blocks of one row: a prompt was computed."""
+    def _fill_run(self, row: int, num_tokens: int, tokens: TokenArray) -> _Filled:
+        """Describe several new blocks of one row: a prompt was computed."""
         size = self._tables.block_size
         first = int(self._next_full[row]) // size - 1
         full = num_tokens // size
         content = tokens[row, first * size : full * size].reshape(full - first, size)
-        keys = self._keys_of_run(row, first, full, content)
-        self._next_full[row] = (full + 1) * size
-        self._key[row] = keys[-1]
-        blocks = self._tables.ids[row, first:full].astype(np.int64)
-        parents = np.empty_like(blocks)
-        parents[0] = self._tables.ids[row, first - 1] if first else self._pool.num_blocks
-        parents[1:] = blocks[:-1]
-        if not self._cache.insert_new(keys, blocks, content, parents):
-            for i, key in enumerate(keys.tolist()):
-                if not self._register_one(row, first + i, key, content[i]):
-                    break
-
-    def _keys_of_run(self, row: int, first: int, full: int, content: TokenArray) -> IndexArray:
         known = self._known_keys[row]
         if known is not None and full <= len(known):
-            return np.array(known[first:full])
-        keys = np.cumsum(self._cache.key_parts(content, slice(first, full)))
-        keys += self._key[row]
-        return keys
+            keys = np.array(known[first:full])
+        else:
+            keys = np.cumsum(self._cache.key_parts(content, slice(first, full)))
+            keys += self._key[row]
+        self._next_full[row] = (full + 1) * size
+        self._key[row] = keys[-1]
+        index = np.arange(first, full, dtype=np.int64)
+        return _Filled(np.full(full - first, row, np.int64), index, keys, content)
 
-    def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> bool:
-        """Register a block whose key may be taken; False if the chain ends here."""
+    def _register_one_by_one(self, filled: _Filled) -> None:
+        """Register blocks of which some have a key that is taken."""
+        names = zip(filled.rows.tolist(), filled.index.tolist(), filled.keys.tolist(), strict=True)
+        for (row, index, key), content in zip(names, filled.content, strict=True):
+            if self._next_full[row] != _CLOSED:
+                self._register_one(row, index, key, content)
+
+    def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> None:
+        """Register a block whose key may be taken, or close the chain of its row."""
         ids = self._tables.ids
         other = self._cache.find(key)
         if other is not None and not self._share(row, index, other, content):
             self.close(row)
-            return False
-        if self._cache.find(key) is None:
+        elif self._cache.find(key) is None:
             parent = ids[row, index - 1] if index else self._pool.num_blocks
             self._cache.insert_new(
                 np.array([key]), np.array([ids[row, index]]), content[None], np.array([parent])
             )
-        return True
 
     def _share(self, row: int, index: int, other: int, content: TokenArray) -> bool:
         """Use the cached block for this content, or free its key if it is stale.
