@@ -62,17 +62,17 @@ class PagedAllocator:
         return None if self._cache is None else self._cache.keys_of(tokens)
 
     def refusal(self, demand: Demand) -> str | None:
-        """Say why the tokens known now exceed the whole pool, None if they fit."""
+        """Say why the tokens known now exceed pool or model, None if they fit."""
         if demand.num_sequences > self.tables.max_rows:
             return (
                 f"{demand.num_sequences} sequences exceed the {self.tables.max_rows}"
                 " that can run at once"
             )
-        needed = -(-demand.num_tokens // self.block_size)
-        if needed > self.num_blocks:
+        needed, longest = -(-demand.num_tokens // self.block_size), self.tables.max_blocks_per_row
+        if needed > min(self.num_blocks, longest):
             return (
                 f"{demand.num_tokens} tokens need {needed} blocks of {self.block_size},"
-                f" the pool has {self.num_blocks}"
+                f" the pool has {self.num_blocks}, a sequence at most {longest}"
             )
         return None
 
@@ -82,7 +82,7 @@ class PagedAllocator:
         Source: SOSP'23 section 4.5 (all-or-nothing); the watermark keeps blocks back
         for running sequences, and is waived when no row is live.
         """
-        if self.tables.num_free_rows < demand.num_sequences:
+        if self.tables.num_free_rows < demand.num_sequences or self.refusal(demand) is not None:
             return None
         hit = self._match(demand)
         is_whole = len(hit) * self.block_size >= demand.num_tokens
