@@ -1,0 +1,163 @@
+"""The prefix cache: exact runs are found, look-alikes are not."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paged.allocator.prefix_cache import PrefixCache
+from paged.errors import IntegrityError
+
+NUM_BLOCKS = 12
+SIZE = 2
+ROOT = NUM_BLOCKS
+
+
+@pytest.fixture
+def cache() -> PrefixCache:
+    return PrefixCache(num_blocks=NUM_BLOCKS, block_size=SIZE, max_blocks_per_row=6)
+
+
+def _tokens(*tokens: int) -> np.ndarray:
+    return np.array(tokens, np.int32)
+
+
+def _array(*blocks: int) -> np.ndarray:
+    return np.array(blocks, np.int64)
+
+
+def _insert(cache: PrefixCache, tokens: np.ndarray, blocks: list[int]) -> bool:
+    keys = np.array(cache.keys_of(tokens), np.int64)
+    parents = _array(ROOT, *blocks[:-1])
+    return cache.insert_new(keys, _array(*blocks), cache.split(tokens), parents)
+
+
+def _match(cache: PrefixCache, *tokens: int) -> list[int]:
+    return cache.match(_tokens(*tokens), cache.keys_of(_tokens(*tokens))).tolist()
+
+
+def test_only_full_blocks_have_keys(cache: PrefixCache) -> None:
+    assert cache.split(_tokens(1, 2, 3, 4, 5)).tolist() == [[1, 2], [3, 4]]
+    assert len(cache.keys_of(_tokens(1, 2, 3, 4, 5))) == 2
+    assert cache.keys_of(_tokens(1)) == []
+
+
+def test_keys_of_a_prompt_are_a_running_sum_of_its_blocks(cache: PrefixCache) -> None:
+    tokens = _tokens(0, 0, 0, 0, 9, 9)
+    parts = cache.key_parts(cache.split(tokens), _array(0, 1, 2))
+    assert np.cumsum(parts).tolist() == cache.keys_of(tokens)
+    assert len(set(cache.keys_of(tokens))) == 3
+
+
+def test_the_longest_cached_run_is_found(cache: PrefixCache) -> None:
+    assert _match(cache, 1, 2, 3, 4) == []
+    assert _insert(cache, _tokens(1, 2, 3, 4, 5, 6), [7, 3, 5])
+    assert len(cache) == 3
+    assert _match(cache, 1, 2, 3, 4, 5, 6, 7) == [7, 3, 5]
+    assert _match(cache, 1, 2, 3, 4, 5) == [7, 3]
+    assert _match(cache, 1, 2, 3, 9, 5, 6) == [7]
+    assert _match(cache, 3, 4) == []
+    assert _match(cache, 1) == []
+
+
+def test_a_taken_key_changes_nothing(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2), [0])
+    before = pickle.dumps(cache)
+    assert not _insert(cache, _tokens(1, 2, 3, 4), [1, 2])
+    assert pickle.dumps(cache) == before
+
+
+def test_the_same_key_twice_in_one_call_changes_nothing(cache: PrefixCache) -> None:
+    key = cache.keys_of(_tokens(1, 2))[0]
+    content = np.array([[1, 2], [1, 2]], np.int32)
+    before = pickle.dumps(cache)
+    assert not cache.insert_new(_array(key, key), _array(0, 1), content, _array(ROOT, ROOT))
+    assert pickle.dumps(cache) == before
+
+
+def test_a_forgotten_block_and_its_children_are_not_found(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2, 3, 4, 5, 6), [0, 1, 2])
+    cache.forget(_array(1, 9))
+    assert cache.is_cached(_array(0, 1, 2, 9)).tolist() == [True, False, True, False]
+    assert _match(cache, 1, 2, 3, 4, 5, 6) == [0]
+
+
+def test_a_child_is_not_found_through_a_parent_of_other_life(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
+    cache.forget(_array(0))
+    # The same content is cached again, in the same block: block 1 is of its former life.
+    _insert(cache, _tokens(1, 2), [0])
+    assert _match(cache, 1, 2, 3, 4) == [0]
+
+
+def test_a_key_collision_costs_the_hit_and_gives_no_wrong_one(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
+    stolen = cache.keys_of(_tokens(1, 2, 3, 4))
+    assert cache.match(_tokens(8, 8, 3, 4), stolen).tolist() == []
+    assert cache.match(_tokens(1, 2, 9, 4), stolen).tolist() == [0]
+
+
+def test_content_and_parent_must_both_be_the_same(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
+    assert cache.is_same(1, _tokens(3, 4), 0)
+    assert not cache.is_same(1, _tokens(3, 5), 0)
+    assert not cache.is_same(1, _tokens(3, 4), None)
+    assert cache.is_same(0, _tokens(1, 2), None)
+
+
+def test_a_key_is_found_unverified(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2), [4])
+    assert cache.find(cache.keys_of(_tokens(1, 2))[0]) == 4
+    assert cache.find(0) is None
+
+
+def test_leaves_must_stand_before_their_parents(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
+    cache.check_leaves_first(_array(1, 0))
+    with pytest.raises(IntegrityError, match="parent of block 1 would be evicted before it"):
+        cache.check_leaves_first(_array(0, 1))
+
+
+def test_integrity_check_sees_a_lost_index_entry(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2), [0])
+    cache.check_integrity()
+    cache._block_of.clear()
+    with pytest.raises(IntegrityError, match="name different blocks"):
+        cache.check_integrity()
+
+
+def test_integrity_check_sees_a_wrong_key(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2), [0])
+    cache.key[0] += 1
+    with pytest.raises(IntegrityError, match="wrong key"):
+        cache.check_integrity()
+
+
+prompts = st.lists(st.integers(0, 1), max_size=3 * SIZE)
+
+
+@given(seen=st.lists(prompts, max_size=4), asked=prompts)
+def test_matches_are_exactly_the_known_leading_blocks(
+    seen: list[list[int]], asked: list[int]
+) -> None:
+    cache = PrefixCache(num_blocks=NUM_BLOCKS, block_size=SIZE, max_blocks_per_row=6)
+    block_of: dict[tuple[int, ...], int] = {}
+    for tokens in seen:
+        for end in range(SIZE, len(tokens) + 1, SIZE):
+            name = tuple(tokens[:end])
+            if name not in block_of:
+                block_of[name] = len(block_of)
+                cache.insert_new(
+                    np.array(cache.keys_of(_tokens(*name))[-1:]),
+                    _array(block_of[name]),
+                    _tokens(*name[-SIZE:])[None],
+                    _array(block_of.get(name[:-SIZE], ROOT)),
+                )
+    expected = [block_of.get(tuple(asked[:n])) for n in range(SIZE, len(asked) + 1, SIZE)]
+    found = expected[: expected.index(None)] if None in expected else expected
+    assert _match(cache, *asked) == found
+    cache.check_integrity()
