@@ -136,8 +136,9 @@ class Allocator(Protocol):
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Tell the allocator that the step which wrote these rows has run.
 
-        tokens[max_rows, max_model_len]: token ids by row and position. Full blocks
-        become hittable here and not before; pins on copy sources are dropped.
+        tokens[max_rows, width]: token ids by row and position, width a multiple of the
+        block size. Full blocks become hittable here and not before; pins on copy sources
+        are dropped.
         """
         ...
 

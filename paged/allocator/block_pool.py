@@ -91,14 +91,14 @@ class BlockPool:
         references = self.references[blocks]
         references -= 1
         self.references[blocks] = references
-        self._let_go(blocks if not references.any() else blocks[references == 0])
+        self._let_go(blocks[references == 0] if np.count_nonzero(references) else blocks)
 
     def drop_all(self, sequences: list[IndexArray]) -> None:
         """Give up the blocks of several sequences, which may share some; leaves first."""
         if len(sequences) > 1:
             blocks = np.concatenate(sequences)
             # A block held once cannot occur twice, so all of them go in one slice.
-            if (self.references[blocks] == 1).all():
+            if np.count_nonzero(self.references[blocks] == 1) == len(blocks):
                 sequences = [blocks]
         for blocks in sequences:
             self.drop(blocks)
@@ -109,7 +109,8 @@ class BlockPool:
             return
         is_cached = self._cache.is_cached(idle)
         self._evictable.push(idle[is_cached])
-        self._push(idle[~is_cached])
+        if np.count_nonzero(is_cached) < len(idle):
+            self._push(idle[~is_cached])
 
     def discard(self, blocks: IndexArray) -> None:
         """Free cached blocks that nobody holds at once: their content is useless."""

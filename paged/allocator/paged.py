@@ -35,6 +35,9 @@ class PagedAllocator:
             max_model_len=config.max_model_len,
             block_size=config.block_size,
         )
+        # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
+        self._size, self._almost = np.array(self.block_size), np.array(self.block_size - 1)
+        self._none = np.array(0)
         self.num_watermark_blocks = math.ceil(config.watermark * config.num_blocks)
         self._cache: PrefixCache | None = None
         if config.enable_prefix_caching:
@@ -134,43 +137,40 @@ class PagedAllocator:
 
     def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:
         """Give rows the blocks and the private tail that their next tokens need."""
-        size = self.block_size
         have = self.tables.num_blocks[rows]
-        which = (num_tokens > have * size).nonzero()[0]
+        missing_tokens = num_tokens - have * self._size
+        which = (missing_tokens > self._none).nonzero()[0]
         shared = self._copy_on_write.shared_tails(rows)
         if len(which):
-            rows_short, have = rows[which], have[which]
-            need = -(-num_tokens[which] // size) - have
-            num_needed = int(np.add.reduce(need))
-            self._check_room(rows_short, have + need, num_needed + len(shared))
-            self._append(rows_short, have, need, num_needed)
+            need = (missing_tokens[which] + self._almost) // self._size
+            self._append(rows[which], have[which], need, len(shared))
         copies = self._copy_on_write.copy(shared)
         self._copy_on_write.forget(rows)
         self.tables.num_tokens[rows] = num_tokens
         return copies
 
-    def _check_room(self, rows: IndexArray, blocks: IndexArray, num_needed: int) -> None:
-        if num_needed > self.pool.num_available:
-            raise OutOfBlocks(num_needed=num_needed, num_available=self.pool.num_available)
-        most = int(np.maximum.reduce(blocks))
-        if most > self.tables.max_blocks_per_row:
-            raise ConfigError(
-                f"row {int(rows[int(np.argmax(blocks))])} asks for {most} blocks,"
-                f" max_model_len allows {self.tables.max_blocks_per_row}; end it before"
-            )
-
     def _append(
-        self, rows: IndexArray, have: IndexArray, need: IndexArray, num_needed: int
+        self, rows: IndexArray, have: IndexArray, need: IndexArray, num_copies: int
     ) -> None:
+        """Add need[i] blocks to rows[i], if that leaves enough for some copies."""
+        num_blocks = have + need
+        if np.maximum.reduce(num_blocks) > self.tables.max_blocks_per_row:
+            row = int(rows[int(np.argmax(num_blocks))])
+            raise ConfigError(
+                f"row {row} asks for {int(num_blocks.max())} blocks, max_model_len allows"
+                f" {self.tables.max_blocks_per_row}; end it before"
+            )
+        num_needed = int(np.add.reduce(need))
+        num_available = self.pool.num_available
+        if num_needed + num_copies > num_available:
+            raise OutOfBlocks(num_needed=num_needed + num_copies, num_available=num_available)
         blocks = self.pool.take(num_needed)
         if num_needed == len(rows):
             self.tables.ids[rows, have] = blocks
         else:
-            ends = np.cumsum(need)
-            within = np.arange(num_needed, dtype=np.int64)
-            columns = within + np.repeat(have - ends + need, need)
-            self.tables.ids[np.repeat(rows, need), columns] = blocks
-        self.tables.num_blocks[rows] = have + need
+            within = np.arange(num_needed) - np.repeat(np.cumsum(need) - need, need)
+            self.tables.ids[np.repeat(rows, need), np.repeat(have, need) + within] = blocks
+        self.tables.num_blocks[rows] = num_blocks
 
     def fork(self, parent: int, children: IndexArray, num_tokens: int) -> BlockMoves:
         """Share the blocks of parent's first num_tokens tokens with children.

@@ -16,15 +16,16 @@ from paged.types import BoolArray, IndexArray, TokenArray
 
 _KEY_SEED = 0x9E3779B9
 _NOT_CACHED = 0
-_ROOT_SERIAL = 1
+ROOT_SERIAL = 1
+"""Stands for the parent of the first block of every prompt."""
 
 
 class PrefixCache:
     """Content of every hittable block, and the index from key to block.
 
-    The key of block i of a sequence is sum_{j <= i} mix(tokens of block j) * odd[j]
-    modulo 2^64: a running sum, so the keys of a whole prompt are one cumsum and a new
-    block of a running sequence costs one addition.
+    The key of block i of a sequence is sum_{j <= i} (tokens of block j . within) * odd[j]
+    modulo 2^64, with random numbers within and odd: a running sum, so the keys of a whole
+    prompt are one cumsum and a new block of a running sequence costs one addition.
 
     A block gets a new serial each time it is cached; a child remembers its parent's
     serial, so it cannot be found through a block that was reused meanwhile.
@@ -34,16 +35,15 @@ class PrefixCache:
         rng = np.random.default_rng(_KEY_SEED)
         bounds = np.iinfo(np.int64)
         self._within: IndexArray = rng.integers(bounds.min, bounds.max, block_size)
-        # Equal to counting tokens from 1, so that blocks of zeros have keys too.
-        self._bias = np.add.reduce(self._within)
+        # Equal to counting tokens from 1, so that blocks of zeros have keys too. An array
+        # without axes, for numpy adds those twice as fast as Python's numbers.
+        self._bias = np.array(np.add.reduce(self._within))
         self._odd: IndexArray = rng.integers(bounds.min, bounds.max, max_blocks_per_row) | 1
         self._block_of: dict[int, int] = {}
-        # One more than there are blocks: the last stands for the root of all prompts.
-        self._serial: IndexArray = np.full(num_blocks + 1, _NOT_CACHED, np.int64)
-        self._serial[num_blocks] = _ROOT_SERIAL
+        self._serial: IndexArray = np.full(num_blocks, _NOT_CACHED, np.int64)
         self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
-        self._next_serial = _ROOT_SERIAL + 1
         self._content: TokenArray = np.zeros((num_blocks, block_size), np.int32)
+        self.next_serial = ROOT_SERIAL + 1
         self.block_size = block_size
         self.key: IndexArray = np.zeros(num_blocks, np.int64)
 
@@ -52,11 +52,10 @@ class PrefixCache:
 
     def key_parts(self, content: TokenArray, index: IndexArray | slice) -> IndexArray:
         """Say what blocks add to the running key: content[k, block_size] at index[k]."""
-        mixed = content.astype(np.int64) @ self._within
-        mixed += self._bias
-        mixed ^= mixed >> 31
-        mixed *= self._odd[index]
-        return mixed
+        parts = content @ self._within
+        parts += self._bias
+        parts *= self._odd[index]
+        return parts
 
     def split(self, tokens: TokenArray) -> TokenArray:
         """View the full blocks of a token sequence as [num_full_blocks, block_size]."""
@@ -82,23 +81,26 @@ class PrefixCache:
         """Block indexed under key, unverified."""
         return self._block_of.get(key)
 
-    def is_same(self, block: int, content: TokenArray, parent: int | None) -> bool:
-        """Say whether a cached block holds exactly content after parent."""
-        serial = _ROOT_SERIAL if parent is None else self._serial[parent]
-        same = self._parent_serial[block] == serial
+    def is_same(self, block: int, content: TokenArray, parent_serial: int) -> bool:
+        """Say whether a cached block holds exactly content after that parent."""
+        same = self._parent_serial[block] == parent_serial
         return bool(same and np.array_equal(self._content[block], content))
+
+    def serial_of(self, block: int) -> int:
+        """Return the serial of a cached block, which its children remember."""
+        return int(self._serial[block])
 
     def insert_new(
         self,
         keys: IndexArray,
         blocks: IndexArray,
         content: TokenArray,
-        parents: IndexArray,
+        parent_serials: IndexArray,
     ) -> bool:
         """Make blocks hittable, or change nothing and say False if a key is taken.
 
-        parents[i]: block before blocks[i], or num_blocks for the first of a prompt; it
-        is cached already or stands earlier in blocks.
+        blocks[i] gets the serial next_serial + i. parent_serials[i] is the serial of the
+        block before it in its sequence, ROOT_SERIAL for the first.
         """
         count = len(blocks)
         entries = dict(zip(keys.tolist(), blocks.tolist(), strict=True))
@@ -107,10 +109,9 @@ class PrefixCache:
         self._block_of.update(entries)
         self.key[blocks] = keys
         self._content[blocks] = content
-        # careful: serials are set first, a parent may be in this very call.
-        self._serial[blocks] = np.arange(self._next_serial, self._next_serial + count)
-        self._next_serial += count
-        self._parent_serial[blocks] = self._serial[parents]
+        self._serial[blocks] = np.arange(self.next_serial, self.next_serial + count)
+        self._parent_serial[blocks] = parent_serials
+        self.next_serial += count
         return True
 
     def is_cached(self, blocks: IndexArray) -> BoolArray:
@@ -118,10 +119,7 @@ class PrefixCache:
         return self._serial[blocks] != _NOT_CACHED
 
     def forget(self, blocks: IndexArray) -> None:
-        """Make blocks unhittable; those that are not cached are passed over."""
-        is_cached = self.is_cached(blocks)
-        if not is_cached.all():
-            blocks = blocks[is_cached]
+        """Make cached blocks unhittable."""
         for key in self.key[blocks].tolist():
             del self._block_of[key]
         self._serial[blocks] = _NOT_CACHED
@@ -137,7 +135,7 @@ class PrefixCache:
 
     def _serials_before(self, chain: IndexArray) -> IndexArray:
         before = np.empty(len(chain), np.int64)
-        before[0] = _ROOT_SERIAL
+        before[0] = ROOT_SERIAL
         before[1:] = self._serial[chain[:-1]]
         return before
 
@@ -145,7 +143,7 @@ class PrefixCache:
         """Raise IntegrityError unless index and per-block arrays agree."""
         indexed = np.array(sorted(self._block_of.values()), np.int64)
         check(
-            np.array_equal(indexed, np.flatnonzero(self._serial[:-1])),
+            np.array_equal(indexed, np.flatnonzero(self._serial)),
             "the prefix index and the serials name different blocks",
         )
         for key, block in self._block_of.items():

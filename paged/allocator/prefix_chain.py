@@ -8,7 +8,7 @@ import numpy as np
 
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
-from paged.allocator.prefix_cache import PrefixCache
+from paged.allocator.prefix_cache import ROOT_SERIAL, PrefixCache
 from paged.types import IndexArray, TokenArray
 
 # More tokens than any sequence has: a chain that is closed registers nothing further.
@@ -50,10 +50,12 @@ class PrefixChains:
         # Tokens at which the row's next block is full, so that one comparison finds the
         # rows that have filled one.
         self._next_full: IndexArray = np.zeros(tables.max_rows, np.int64)
-        self._known_keys: list[list[int] | None] = [None] * tables.max_rows
-        self._within: IndexArray = np.arange(tables.block_size, dtype=np.int64)
-        # invariant: the key of the last registered block, 0 before the first.
+        # invariant: key and serial of the last registered block, those of the root before.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
+        self._serial: IndexArray = np.zeros(tables.max_rows, np.int64)
+        self._known_keys: list[list[int] | None] = [None] * tables.max_rows
+        # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
+        self._size, self._one = np.array(tables.block_size), np.array(1)
 
     def start(self, row: int, num_registered: int, known_keys: list[int] | None = None) -> None:
         """Begin a chain whose first num_registered blocks are cached already.
@@ -63,8 +65,11 @@ class PrefixChains:
         self._known_keys[row] = known_keys
         self._next_full[row] = (num_registered + 1) * self._tables.block_size
         self._key[row] = 0
+        self._serial[row] = ROOT_SERIAL
         if num_registered:
-            self._key[row] = self._cache.key[self._tables.ids[row, num_registered - 1]]
+            last = int(self._tables.ids[row, num_registered - 1])
+            self._key[row] = self._cache.key[last]
+            self._serial[row] = self._cache.serial_of(last)
 
     def branch(self, parent: int, children: IndexArray, num_blocks: int) -> None:
         """Begin the chains of children that share num_blocks full blocks of parent."""
@@ -86,37 +91,48 @@ class PrefixChains:
         cached already. O(full blocks) in numpy, in Python only for duplicates.
         """
         num_tokens = self._tables.num_tokens[rows]
-        which = (num_tokens >= self._next_full[rows]).nonzero()[0]
-        if len(which):
-            self._register_new(rows[which], num_tokens[which], tokens)
-
-    def _register_new(self, rows: IndexArray, num_tokens: IndexArray, tokens: TokenArray) -> None:
         next_full = self._next_full[rows]
-        is_single = num_tokens < next_full + self._tables.block_size
+        which = (num_tokens >= next_full).nonzero()[0]
+        if len(which):
+            self._register_new(rows[which], num_tokens[which], next_full[which], tokens)
+
+    def _register_new(
+        self, rows: IndexArray, num_tokens: IndexArray, next_full: IndexArray, tokens: TokenArray
+    ) -> None:
+        is_run = num_tokens - next_full >= self._size
         parts: list[_Filled] = []
-        if not is_single.all():
-            for i in (~is_single).nonzero()[0].tolist():
+        has_runs = np.count_nonzero(is_run) > 0
+        if has_runs:
+            for i in is_run.nonzero()[0].tolist():
                 parts.append(self._fill_run(int(rows[i]), int(num_tokens[i]), tokens))
-            rows, next_full = rows[is_single], next_full[is_single]
+            rows, next_full = rows[~is_run], next_full[~is_run]
         if len(rows):
             parts.append(self._fill_singles(rows, next_full, tokens))
-        filled = _join(parts)
-        ids = self._tables.ids
-        parents = ids[filled.rows, filled.index - 1].astype(np.int64)
-        parents[filled.index == 0] = self._pool.num_blocks
-        blocks = ids[filled.rows, filled.index].astype(np.int64)
-        if not self._cache.insert_new(filled.keys, blocks, filled.content, parents):
+        filled = parts[0] if len(parts) == 1 else _join(parts)
+        blocks = self._tables.ids[filled.rows, filled.index].astype(np.int64)
+        first_serial = self._cache.next_serial
+        serials = np.arange(first_serial, first_serial + len(blocks))
+        parents = self._serial[filled.rows]
+        if has_runs:
+            # Within a run the parent is the block before it in this very list.
+            inside = filled.rows[1:] == filled.rows[:-1]
+            parents[1:][inside] = serials[:-1][inside]
+        if self._cache.insert_new(filled.keys, blocks, filled.content, parents):
+            # careful: of several values for one row, numpy keeps the last.
+            self._key[filled.rows] = filled.keys
+            self._serial[filled.rows] = serials
+        else:
             self._register_one_by_one(filled)
 
     def _fill_singles(self, rows: IndexArray, next_full: IndexArray, tokens: TokenArray) -> _Filled:
         """Describe one new block of each of several rows: decoding crossed a border."""
-        size = self._tables.block_size
-        index = next_full // size - 1
-        content = tokens[rows[:, None], (next_full - size)[:, None] + self._within]
+        index = next_full // self._size
+        index -= self._one
+        content = tokens.reshape(len(tokens), -1, self._tables.block_size)[rows, index]
         keys = self._cache.key_parts(content, index)
         keys += self._key[rows]
-        self._next_full[rows] = next_full + size
-        self._key[rows] = keys
+        next_full += self._size
+        self._next_full[rows] = next_full
         return _Filled(rows, index, keys, content)
 
     def _fill_run(self, row: int, num_tokens: int, tokens: TokenArray) -> _Filled:
@@ -129,10 +145,9 @@ class PrefixChains:
         if known is not None and full <= len(known):
             keys = np.array(known[first:full])
         else:
-            keys = np.cumsum(self._cache.key_parts(content, slice(first, full)))
+            keys = np.add.accumulate(self._cache.key_parts(content, slice(first, full)))
             keys += self._key[row]
         self._next_full[row] = (full + 1) * size
-        self._key[row] = keys[-1]
         index = np.arange(first, full, dtype=np.int64)
         return _Filled(np.full(full - first, row, np.int64), index, keys, content)
 
@@ -145,15 +160,17 @@ class PrefixChains:
 
     def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> None:
         """Register a block whose key may be taken, or close the chain of its row."""
-        ids = self._tables.ids
         other = self._cache.find(key)
         if other is not None and not self._share(row, index, other, content):
             self.close(row)
-        elif self._cache.find(key) is None:
-            parent = ids[row, index - 1] if index else self._pool.num_blocks
-            self._cache.insert_new(
-                np.array([key]), np.array([ids[row, index]]), content[None], np.array([parent])
-            )
+            return
+        block = self._cache.find(key)
+        if block is None:
+            block = int(self._tables.ids[row, index])
+            parents = self._serial[row : row + 1]
+            self._cache.insert_new(np.array([key]), np.array([block]), content[None], parents)
+        self._key[row] = key
+        self._serial[row] = self._cache.serial_of(block)
 
     def _share(self, row: int, index: int, other: int, content: TokenArray) -> bool:
         """Use the cached block for this content, or free its key if it is stale.
@@ -161,14 +178,12 @@ class PrefixChains:
         False if the key belongs to other content that is in use, or if the row's own
         block has more holders whose tables would have to change too.
         """
-        ids = self._tables.ids
-        own = int(ids[row, index])
-        parent = int(ids[row, index - 1]) if index else None
-        if self._cache.is_same(other, content, parent):
+        own = int(self._tables.ids[row, index])
+        if self._cache.is_same(other, content, int(self._serial[row])):
             if self._pool.references[own] > 1:
                 return False
             self._pool.retain(np.array([other]))
-            ids[row, index] = other
+            self._tables.ids[row, index] = other
             self._pool.drop(np.array([own]))
             return True
         if self._pool.references[other] > 0:

@@ -77,7 +77,7 @@ class SwapSpace:
         for row in rows.tolist():
             self._swap_row(row, own, host)
         if self._cache is not None:
-            self._cache.forget(own)
+            self._cache.forget(own[self._cache.is_cached(own)])
         self._pool.references[own] = 1
         self._pool.drop(own)
         return BlockMoves(own, host) if len(own) else NO_MOVES

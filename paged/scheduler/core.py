@@ -32,7 +32,11 @@ class SchedulerCore:
         self.config = config
         self.allocator = allocator
         self.max_model_len = max_model_len
-        self.rows = SequenceRows(max_rows=allocator.tables.max_rows, max_model_len=max_model_len)
+        self.rows = SequenceRows(
+            max_rows=allocator.tables.max_rows,
+            max_model_len=max_model_len,
+            block_size=allocator.block_size,
+        )
         self.states: dict[str, RequestState] = {}
         self.waiting = WaitingQueue()
         self.swapped: list[RequestState] = []

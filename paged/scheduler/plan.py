@@ -50,11 +50,10 @@ class StepPlan:
         self._rows.append(rows)
         self._num_computed.append(num_computed)
         self._num_scheduled.append(scheduled)
-        is_all = scheduled is pending
-        samples = (
-            np.ones(len(rows), np.int64) if is_all else (scheduled == pending).astype(np.int64)
-        )
-        self._num_samples.append(samples)
+        if scheduled is pending:
+            self._num_samples.append(np.ones(len(rows), np.int64))
+        else:
+            self._num_samples.append((scheduled == pending).astype(np.int64))
 
     def batch(self, core: SchedulerCore, step: int) -> Batch:
         """Freeze the plan."""

@@ -11,15 +11,16 @@ from paged.types import BoolArray, IndexArray, TokenArray
 class SequenceRows:
     """Structure of arrays over rows; what a step reads and writes for all rows at once.
 
-    tokens[max_rows, max_model_len]: known token ids.
+    tokens[max_rows, max_model_len]: known token ids; the width is rounded up to blocks.
     num_tokens, num_computed: known tokens, and those whose K and V are stored.
     end_tokens: the sequence ends when it has this many tokens.
     running: rows that take part in steps, in order of service.
     """
 
-    def __init__(self, *, max_rows: int, max_model_len: int) -> None:
+    def __init__(self, *, max_rows: int, max_model_len: int, block_size: int) -> None:
         # careful: np.zeros maps pages lazily; most of this matrix is never touched.
-        self.tokens: TokenArray = np.zeros((max_rows, max_model_len), np.int32)
+        width = -(-max_model_len // block_size) * block_size
+        self.tokens: TokenArray = np.zeros((max_rows, width), np.int32)
         self.num_tokens: IndexArray = np.zeros(max_rows, np.int64)
         self.num_computed: IndexArray = np.zeros(max_rows, np.int64)
         self.end_tokens: IndexArray = np.zeros(max_rows, np.int64)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from paged.allocator.block_pool import BlockPool
-from paged.allocator.prefix_cache import PrefixCache
+from paged.allocator.prefix_cache import ROOT_SERIAL, PrefixCache
 from paged.errors import IntegrityError, OutOfBlocks
 
 NUM_BLOCKS = 7
@@ -30,7 +30,7 @@ def _insert(cache: PrefixCache, block: int, name: int) -> None:
     """Cache a block as the first of a prompt whose tokens are `name`."""
     content = np.array([[name, name]], np.int32)
     keys = np.array(cache.keys_of(content[0]))
-    assert cache.insert_new(keys, _array(block), content, _array(NUM_BLOCKS))
+    assert cache.insert_new(keys, _array(block), content, _array(ROOT_SERIAL))
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paged.allocator.prefix_cache import PrefixCache
+from paged.allocator.prefix_cache import ROOT_SERIAL, PrefixCache
 from paged.errors import IntegrityError
 
 NUM_BLOCKS = 12
 SIZE = 2
-ROOT = NUM_BLOCKS
 
 
 @pytest.fixture
@@ -32,7 +31,8 @@ def _array(*blocks: int) -> np.ndarray:
 
 def _insert(cache: PrefixCache, tokens: np.ndarray, blocks: list[int]) -> bool:
     keys = np.array(cache.keys_of(tokens), np.int64)
-    parents = _array(ROOT, *blocks[:-1])
+    inside = range(cache.next_serial, cache.next_serial + len(blocks) - 1)
+    parents = _array(ROOT_SERIAL, *inside)
     return cache.insert_new(keys, _array(*blocks), cache.split(tokens), parents)
 
 
@@ -75,13 +75,15 @@ def test_the_same_key_twice_in_one_call_changes_nothing(cache: PrefixCache) -> N
     key = cache.keys_of(_tokens(1, 2))[0]
     content = np.array([[1, 2], [1, 2]], np.int32)
     before = pickle.dumps(cache)
-    assert not cache.insert_new(_array(key, key), _array(0, 1), content, _array(ROOT, ROOT))
+    assert not cache.insert_new(
+        _array(key, key), _array(0, 1), content, _array(ROOT_SERIAL, ROOT_SERIAL)
+    )
     assert pickle.dumps(cache) == before
 
 
 def test_a_forgotten_block_and_its_children_are_not_found(cache: PrefixCache) -> None:
     _insert(cache, _tokens(1, 2, 3, 4, 5, 6), [0, 1, 2])
-    cache.forget(_array(1, 9))
+    cache.forget(_array(1))
     assert cache.is_cached(_array(0, 1, 2, 9)).tolist() == [True, False, True, False]
     assert _match(cache, 1, 2, 3, 4, 5, 6) == [0]
 
@@ -103,10 +105,10 @@ def test_a_key_collision_costs_the_hit_and_gives_no_wrong_one(cache: PrefixCache
 
 def test_content_and_parent_must_both_be_the_same(cache: PrefixCache) -> None:
     _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
-    assert cache.is_same(1, _tokens(3, 4), 0)
-    assert not cache.is_same(1, _tokens(3, 5), 0)
-    assert not cache.is_same(1, _tokens(3, 4), None)
-    assert cache.is_same(0, _tokens(1, 2), None)
+    assert cache.is_same(1, _tokens(3, 4), cache.serial_of(0))
+    assert not cache.is_same(1, _tokens(3, 5), cache.serial_of(0))
+    assert not cache.is_same(1, _tokens(3, 4), ROOT_SERIAL)
+    assert cache.is_same(0, _tokens(1, 2), ROOT_SERIAL)
 
 
 def test_a_key_is_found_unverified(cache: PrefixCache) -> None:
@@ -150,12 +152,14 @@ def test_matches_are_exactly_the_known_leading_blocks(
         for end in range(SIZE, len(tokens) + 1, SIZE):
             name = tuple(tokens[:end])
             if name not in block_of:
+                parent = block_of.get(name[:-SIZE])
+                serial = ROOT_SERIAL if parent is None else cache.serial_of(parent)
                 block_of[name] = len(block_of)
                 cache.insert_new(
                     np.array(cache.keys_of(_tokens(*name))[-1:]),
                     _array(block_of[name]),
                     _tokens(*name[-SIZE:])[None],
-                    _array(block_of.get(name[:-SIZE], ROOT)),
+                    _array(serial),
                 )
     expected = [block_of.get(tuple(asked[:n])) for n in range(SIZE, len(asked) + 1, SIZE)]
     found = expected[: expected.index(None)] if None in expected else expected

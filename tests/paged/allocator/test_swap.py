@@ -10,7 +10,7 @@ import pytest
 from paged.allocator.base import NO_MOVES
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
-from paged.allocator.prefix_cache import PrefixCache
+from paged.allocator.prefix_cache import ROOT_SERIAL, PrefixCache
 from paged.allocator.swap import SwapSpace
 from paged.errors import IntegrityError, OutOfBlocks
 
@@ -114,7 +114,8 @@ def test_moved_blocks_are_no_longer_hittable() -> None:
     it = Fixture()
     tokens = np.array([1, 2, 3, 4], np.int32)
     keys = np.array(it.cache.keys_of(tokens))
-    it.cache.insert_new(keys, _rows(1, 3), it.cache.split(tokens), _rows(NUM_BLOCKS, 1))
+    serial = it.cache.next_serial
+    it.cache.insert_new(keys, _rows(1, 3), it.cache.split(tokens), _rows(ROOT_SERIAL, serial))
     it.swap.move_out(_rows(1))
     assert it.cache.match(tokens, keys.tolist()).tolist() == [1]
     it.pool.check_integrity()
