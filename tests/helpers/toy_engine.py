@@ -16,7 +16,7 @@ from paged.engine.engine import Engine
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.request import FinishReason, Request
 from paged.scheduler.scheduler import Scheduler
-from tests.helpers.toy_model import ToyExecutor, ToyPool, generate, values_of
+from tests.helpers.toy_model import Language, ToyExecutor, ToyPool, values_of
 
 
 class ToyEngine:
@@ -28,9 +28,10 @@ class ToyEngine:
     """
 
     def __init__(
-        self, cache: CacheConfig, scheduler: SchedulerConfig, *, num_kinds: int = 3
+        self, cache: CacheConfig, scheduler: SchedulerConfig, language: Language | None = None
     ) -> None:
         self.cache = cache
+        self.language = language or Language()
         allocator = make_allocator(cache, max_rows=scheduler.max_num_seqs)
         self.scheduler = Scheduler(scheduler, allocator, max_model_len=cache.max_model_len)
         self.pool = ToyPool(
@@ -38,9 +39,8 @@ class ToyEngine:
             block_size=cache.block_size,
             num_host_blocks=cache.num_host_blocks,
         )
-        self.executor = ToyExecutor(self.pool, num_kinds=num_kinds)
+        self.executor = ToyExecutor(self.pool, self.language)
         self.engine = Engine(self.scheduler, self.executor, VirtualClock(), [self])
-        self.num_kinds = num_kinds
         self.finished: dict[tuple[str, int], Finished] = {}
         self.batches: list[Batch] = []
         self.between: Callable[[Batch], None] | None = None
@@ -75,7 +75,7 @@ class ToyEngine:
 
     def expected(self, request: Request, sequence_index: int) -> tuple[list[int], bool]:
         """Say what a sequence comes to when nothing disturbs it."""
-        return generate(request, sequence_index, self.cache.max_model_len, self.num_kinds)
+        return self.language.generate(request, sequence_index, self.cache.max_model_len)
 
     def step(self) -> list[Finished]:
         """Run one step and check what it did."""

@@ -8,6 +8,7 @@ wrongly or lost in a swap therefore changes every later token of the sequence.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,23 +36,33 @@ def values_of(tokens: Sequence[int]) -> list[int]:
     return values
 
 
-def draw(value: int, sequence_index: int, num_kinds: int) -> tuple[int, bool]:
-    """Token drawn after a stored value, and whether it ends the sequence."""
-    mixed = (value * 69_621 + sequence_index * 40_014) % _MODULUS
-    return (mixed >> 4) % num_kinds, (mixed >> 12) % 29 == 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """What is drawn after a stored value.
 
+    num_kinds: different tokens. stop_every: about one in so many ends its sequence.
+    """
 
-def generate(
-    request: Request, sequence_index: int, max_model_len: int, num_kinds: int = 3
-) -> tuple[list[int], bool]:
-    """Tokens of a sequence that nothing disturbs, and whether it ends by itself."""
-    tokens = [int(token) for token in request.prompt_tokens]
-    limit = min(len(tokens) + request.max_new_tokens, max_model_len)
-    while True:
-        token, is_stopped = draw(values_of(tokens)[-1], sequence_index, num_kinds)
-        tokens.append(token)
-        if is_stopped or len(tokens) >= limit:
-            return tokens, is_stopped
+    num_kinds: int = 3
+    stop_every: int | None = 29
+
+    def draw(self, value: int, sequence_index: int) -> tuple[int, bool]:
+        """Token drawn after a stored value, and whether it ends the sequence."""
+        mixed = (value * 69_621 + sequence_index * 40_014) % _MODULUS
+        is_stopped = self.stop_every is not None and (mixed >> 12) % self.stop_every == 0
+        return (mixed >> 4) % self.num_kinds, is_stopped
+
+    def generate(
+        self, request: Request, sequence_index: int, max_model_len: int
+    ) -> tuple[list[int], bool]:
+        """Tokens of a sequence that nothing disturbs, and whether it ends by itself."""
+        tokens = [int(token) for token in request.prompt_tokens]
+        limit = min(len(tokens) + request.max_new_tokens, max_model_len)
+        while True:
+            token, is_stopped = self.draw(values_of(tokens)[-1], sequence_index)
+            tokens.append(token)
+            if is_stopped or len(tokens) >= limit:
+                return tokens, is_stopped
 
 
 class ToyPool:
@@ -94,9 +105,9 @@ def _move(src: np.ndarray, dst: np.ndarray, moves: BlockMoves) -> None:
 class ToyExecutor:
     """Runs batches on a ToyPool and draws what the stored values say."""
 
-    def __init__(self, pool: ToyPool, *, num_kinds: int = 3) -> None:
+    def __init__(self, pool: ToyPool, language: Language) -> None:
         self.pool = pool
-        self.num_kinds = num_kinds
+        self.language = language
         self._sequence_of: dict[int, int] = {}
         self._group_of: dict[int, list[int]] = {}
 
@@ -114,7 +125,7 @@ class ToyExecutor:
         ):
             value = self.pool.read(batch.tables.ids[row], end)[-1]
             rows = self._group_of[row] if count > 1 else [row][:count]
-            drawn += [draw(value, self._sequence_of[each], self.num_kinds) for each in rows]
+            drawn += [self.language.draw(value, self._sequence_of[each]) for each in rows]
         return StepResult(
             tokens=np.array([token for token, _ in drawn], np.int32),
             is_stopped=np.array([is_stopped for _, is_stopped in drawn], np.bool_),
