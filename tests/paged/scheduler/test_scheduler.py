@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 
 from paged.allocator.registry import ALLOCATORS
 from paged.config import EVICTIONS, CacheConfig, SchedulerConfig
-from paged.errors import RequestRefused
+from paged.errors import ConfigError, IntegrityError, RequestRefused
 from paged.scheduler.batch import Batch, Finished
 from paged.scheduler.request import FinishReason, Request
 from paged.scheduler.request_state import RequestState
@@ -168,8 +168,73 @@ def test_random_lives_of_requests_agree_with_the_oracle(name: str) -> None:
         machine(name),
         settings=settings(
             plan,
-            max_examples=(30 if name.startswith("paged") else 6),
+            max_examples=plan.max_examples * (3 if name.startswith("paged") else 1) // 10,
             stateful_step_count=30,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )
+
+
+def test_schedule_and_update_alternate(make_scheduler, make_request, finish) -> None:
+    scheduler = make_scheduler()
+    scheduler.add(make_request("a"))
+    batch = scheduler.schedule()
+    with pytest.raises(ConfigError, match="schedule.. was called twice; call update.. in between"):
+        scheduler.schedule()
+    finish(scheduler, batch)
+    with pytest.raises(ConfigError, match="update.. needs the batch of the latest schedule"):
+        finish(scheduler, batch)
+    scheduler.check_integrity()
+
+
+def test_a_result_of_the_wrong_length_changes_nothing(make_scheduler, make_request, finish) -> None:
+    scheduler = make_scheduler()
+    scheduler.add(make_request("a", num_tokens=4))
+    batch = scheduler.schedule()
+    with pytest.raises(ConfigError, match="samples 1 tokens, the result has 2 tokens and 1 stop"):
+        finish(scheduler, batch, tokens=[1, 2])
+    assert scheduler._core.rows.num_computed[0] == 0
+    finish(scheduler, batch, tokens=[1])
+    assert scheduler._core.rows.num_computed[0] == 4
+
+
+def test_a_refused_request_changes_nothing(make_scheduler, make_request) -> None:
+    scheduler = make_scheduler(num_blocks=2)
+    for request, text in (
+        (make_request("long", num_tokens=32), "prompt of 32 tokens leaves no room for output"),
+        (make_request("large", num_tokens=9), "request 'large' can never fit: 9 tokens need 3"),
+        (make_request("many", num_sequences=5), "can never fit: 5 sequences exceed the 4"),
+    ):
+        with pytest.raises(RequestRefused, match=text):
+            scheduler.add(request)
+    assert not scheduler.has_work
+    assert scheduler.num_waiting == 0
+
+
+def test_an_integrity_check_sees_a_request_in_two_places(make_scheduler, make_request) -> None:
+    scheduler = make_scheduler()
+    scheduler.add(make_request("a"))
+    scheduler.schedule()
+    scheduler._core.waiting.push(scheduler._core.states["a"])
+    with pytest.raises(IntegrityError, match="a waits and has rows, or neither"):
+        scheduler.check_integrity()
+
+
+def test_an_integrity_check_sees_a_row_that_nobody_has(make_scheduler) -> None:
+    scheduler = make_scheduler()
+    scheduler.allocator.tables.take_rows(1)
+    with pytest.raises(IntegrityError, match="live rows of the allocator are not exactly"):
+        scheduler.check_integrity()
+
+
+@pytest.mark.parametrize(("running", "text"), [([0, 0], "runs twice"), ([1, 0], "out of order")])
+def test_an_integrity_check_sees_a_wrong_order(
+    make_scheduler, make_request, step, running: list[int], text: str
+) -> None:
+    scheduler = make_scheduler()
+    for name in "ab":
+        scheduler.add(make_request(name))
+    step(scheduler)
+    scheduler._core.rows.running = np.array(running)
+    with pytest.raises(IntegrityError, match=text):
+        scheduler.check_integrity()

@@ -1,0 +1,88 @@
+"""Rows of the running batch: who owns them, what is known, in which order they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from paged.scheduler.request import Request
+from paged.scheduler.request_state import RequestState
+from paged.scheduler.rows import SequenceRows
+
+
+@pytest.fixture
+def arrays() -> SequenceRows:
+    return SequenceRows(max_rows=6, max_model_len=10, block_size=4)
+
+
+@pytest.fixture
+def make_state(make_request: Callable[..., Request]) -> Callable[..., RequestState]:
+    def make(number: int, *rows: int) -> RequestState:
+        return RequestState(
+            request=make_request(f"request {number}"),
+            key=(0, 0.0, number),
+            sequence_indices=list(range(len(rows))),
+            rows=list(rows),
+        )
+
+    return make
+
+
+def test_tokens_are_as_wide_as_whole_blocks(arrays: SequenceRows) -> None:
+    assert arrays.tokens.shape == (6, 12)
+
+
+def test_claimed_rows_start_from_nothing(arrays: SequenceRows, make_state) -> None:
+    state = make_state(0, 2, 4)
+    arrays.num_computed[:] = 7
+    arrays.claim(state, 9)
+    assert [arrays.owner_of(row) for row in (2, 4)] == [state, state]
+    assert arrays.num_computed[[2, 4]].tolist() == [0, 0]
+    assert arrays.end_tokens[[2, 4]].tolist() == [9, 9]
+
+
+def test_a_row_without_owner_is_an_error(arrays: SequenceRows) -> None:
+    with pytest.raises(KeyError, match="row 3 has no owner"):
+        arrays.owner_of(3)
+
+
+def test_known_tokens_are_a_copy(arrays: SequenceRows) -> None:
+    arrays.start(1, np.array([5, 6, 7], np.int32), num_computed=2)
+    known = arrays.known(1)
+    arrays.tokens[1] = 0
+    assert known.tolist() == [5, 6, 7]
+    assert (int(arrays.num_tokens[1]), int(arrays.num_computed[1])) == (3, 2)
+
+
+def test_rows_run_in_the_order_of_their_requests(arrays: SequenceRows, make_state) -> None:
+    states = {number: make_state(number, *rows) for number, rows in ((1, (0, 3)), (2, (1,)))}
+    states[0] = make_state(0, 5)
+    for number in (1, 2, 0):
+        arrays.claim(states[number], 9)
+        arrays.run(states[number], states[number].rows)
+    assert arrays.running.tolist() == [5, 0, 3, 1]
+
+
+def test_later_rows_of_a_request_run_behind_its_first(arrays: SequenceRows, make_state) -> None:
+    group, other = make_state(0, 4, 2), make_state(1, 0)
+    for state in (group, other):
+        arrays.claim(state, 9)
+        arrays.run(state, state.rows[:1])
+    arrays.run(group, [2])
+    assert arrays.running.tolist() == [4, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("stopped", "left"),
+    [([3], [5, 0, 1]), ([0, 1], [5, 3]), ([2], [5, 0, 3, 1]), ([], [5, 0, 3, 1])],
+)
+def test_stopped_rows_leave_the_order_as_it_was(
+    arrays: SequenceRows, stopped: list[int], left: list[int]
+) -> None:
+    arrays.running = np.array([5, 0, 3, 1])
+    arrays.stop(stopped)
+    assert arrays.running.tolist() == left
+    arrays.stop(stopped)
+    assert arrays.running.tolist() == left
