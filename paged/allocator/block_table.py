@@ -38,9 +38,10 @@ class BlockTables:
         """Hand out `count` empty rows. Raises OutOfBlocks if there are fewer."""
         if count > len(self._free_rows):
             raise OutOfBlocks(num_needed=count, num_available=len(self._free_rows))
-        rows = np.array([self._free_rows.pop() for _ in range(count)], np.int64)
-        self.is_live[rows] = True
-        return rows
+        rows = [self._free_rows.pop() for _ in range(count)]
+        for row in rows:
+            self.is_live[row] = True
+        return np.array(rows, np.int64)
 
     def take_row(self, row: int) -> None:
         """Hand out one particular empty row. O(rows). Raises UnknownRow if it is live."""

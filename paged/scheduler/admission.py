@@ -35,7 +35,7 @@ def _swap_in(core: SchedulerCore, plan: StepPlan) -> None:
         if moves is not None:
             core.swapped.pop(0)
             plan.swap_in.append(moves)
-            core.rows.run(state, state.active_rows)
+            core.rows.run(state.active_rows)
             schedule_new(core, plan, state.active_rows)
         elif len(core.rows.running):
             plan.blocked = Blocked.MEMORY
@@ -67,6 +67,7 @@ def _admit(core: SchedulerCore, plan: StepPlan) -> None:
         if budget is not None:
             budget -= int(core.rows.num_tokens[lead] - core.rows.num_computed[lead])
     if admitted_rows:
+        core.rows.run(admitted_rows)
         schedule_new(core, plan, admitted_rows)
 
 
@@ -96,7 +97,6 @@ def _start(core: SchedulerCore, plan: StepPlan, state: RequestState, admission: 
         core.unforked[lead] = state
     else:
         state.saved.clear()
-    core.rows.run(state, state.active_rows)
     if len(admission.copies):
         plan.copies.append(admission.copies)
     plan.admitted.append(

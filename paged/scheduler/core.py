@@ -13,7 +13,7 @@ from paged.scheduler.queue import WaitingQueue
 from paged.scheduler.request import FinishReason
 from paged.scheduler.request_state import RequestState
 from paged.scheduler.rows import SequenceRows
-from paged.types import TokenArray
+from paged.types import IndexArray, TokenArray
 
 
 class SchedulerCore:
@@ -65,7 +65,6 @@ class SchedulerCore:
 
         Mutates: everything; a request leaves `states` with its last sequence.
         """
-        rows = [row for row, _ in ends]
         for row, reason in ends:
             state = self.rows.owner_of(row)
             place = state.rows.index(row)
@@ -75,11 +74,12 @@ class SchedulerCore:
             if state.saved:
                 del state.saved[place]
             self._forget_if_over(state)
+        rows = np.array([row for row, _ in ends], np.int64)
         self.rows.stop(rows)
         if self.is_static:
             self._hold(rows)
         else:
-            self.allocator.release(np.array(rows, np.int64))
+            self.allocator.release(rows)
 
     def end_request(self, state: RequestState, reason: FinishReason) -> None:
         """End all sequences of a request, wherever it is but in the queue."""
@@ -96,8 +96,8 @@ class SchedulerCore:
         self.rows.owner[row] = None
         self.unforked.pop(row, None)
 
-    def _hold(self, rows: list[int]) -> None:
-        self.held_rows.extend(rows)
+    def _hold(self, rows: IndexArray) -> None:
+        self.held_rows.extend(rows.tolist())
         if not len(self.rows.running):
             self.allocator.release(np.array(self.held_rows, np.int64))
             self.held_rows.clear()

@@ -40,7 +40,7 @@ def preempt(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
         moves = core.allocator.swap_out(rows)
         if moves is not None:
             plan.swap_out.append(moves)
-            core.rows.stop(state.rows)
+            core.rows.stop(rows)
             core.add_swapped(state)
             return
     plan.num_recomputed_tokens += _restart(core, state)
@@ -69,8 +69,9 @@ def _restart(core: SchedulerCore, state: RequestState) -> int:
     state.is_forked = False
     for row in state.rows:
         core.disown(row)
-    core.rows.stop(state.rows)
-    core.allocator.release(np.array(state.rows, np.int64))
+    rows = np.array(state.rows, np.int64)
+    core.rows.stop(rows)
+    core.allocator.release(rows)
     state.rows.clear()
     if core.refusal(state) is None:
         core.waiting.push(state)

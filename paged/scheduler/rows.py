@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from paged.scheduler.request_state import RequestState
@@ -52,22 +54,26 @@ class SequenceRows:
             raise KeyError(f"row {row} has no owner")
         return state
 
-    def run(self, state: RequestState, rows: list[int]) -> None:
-        """Let rows of a request take part in steps, at their place in the order."""
-        place = len(self.running)
-        while place and self.owner_of(int(self.running[place - 1])).key > state.key:
-            place -= 1
-        if place == len(self.running):
+    def run(self, rows: list[int]) -> None:
+        """Let rows take part in steps, at the place of their requests in the order."""
+        keys = [self.owner_of(row).key for row in rows]
+        if len(self.running):
+            keys.insert(0, self.owner_of(int(self.running[-1])).key)
+        if all(before <= after for before, after in pairwise(keys)):
             self.running = np.concatenate([self.running, rows])
         else:
-            self.running = np.insert(self.running, place, rows)
+            for row in rows:
+                self._insert(row)
 
-    def stop(self, rows: list[int]) -> None:
+    def _insert(self, row: int) -> None:
+        key = self.owner_of(row).key
+        place = len(self.running)
+        while place and self.owner_of(int(self.running[place - 1])).key > key:
+            place -= 1
+        self.running = np.insert(self.running, place, row)
+
+    def stop(self, rows: IndexArray) -> None:
         """Let rows take no part in steps any more; those that do not are passed over."""
-        running = self.running
-        if len(rows) == 1:
-            self.running = running[running != rows[0]]
-            return
         self._is_stopping[rows] = True
-        self.running = running[~self._is_stopping[running]]
+        self.running = self.running[~self._is_stopping[self.running]]
         self._is_stopping[rows] = False

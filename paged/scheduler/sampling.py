@@ -82,7 +82,7 @@ def _fork(core: SchedulerCore, state: RequestState) -> bool:
     for place, row in enumerate(state.rows):
         tokens = state.saved[place] if state.saved else prompt
         core.rows.start(row, tokens, num_computed=num_shared)
-    core.rows.run(state, children)
+    core.rows.run(children)
     state.saved.clear()
     state.is_forked = True
     del core.unforked[lead]

@@ -17,8 +17,11 @@ def arrays() -> SequenceRows:
     return SequenceRows(max_rows=6, max_model_len=10, block_size=4)
 
 
+Make = Callable[..., RequestState]
+
+
 @pytest.fixture
-def make_state(make_request: Callable[..., Request]) -> Callable[..., RequestState]:
+def make_state(make_request: Callable[..., Request]) -> Make:
     def make(number: int, *rows: int) -> RequestState:
         return RequestState(
             request=make_request(f"request {number}"),
@@ -61,7 +64,7 @@ def test_rows_run_in_the_order_of_their_requests(arrays: SequenceRows, make_stat
     states[0] = make_state(0, 5)
     for number in (1, 2, 0):
         arrays.claim(states[number], 9)
-        arrays.run(states[number], states[number].rows)
+        arrays.run(states[number].rows)
     assert arrays.running.tolist() == [5, 0, 3, 1]
 
 
@@ -69,8 +72,8 @@ def test_later_rows_of_a_request_run_behind_its_first(arrays: SequenceRows, make
     group, other = make_state(0, 4, 2), make_state(1, 0)
     for state in (group, other):
         arrays.claim(state, 9)
-        arrays.run(state, state.rows[:1])
-    arrays.run(group, [2])
+        arrays.run(state.rows[:1])
+    arrays.run([2])
     assert arrays.running.tolist() == [4, 2, 0]
 
 
@@ -82,7 +85,7 @@ def test_stopped_rows_leave_the_order_as_it_was(
     arrays: SequenceRows, stopped: list[int], left: list[int]
 ) -> None:
     arrays.running = np.array([5, 0, 3, 1])
-    arrays.stop(stopped)
+    arrays.stop(np.array(stopped, np.int64))
     assert arrays.running.tolist() == left
-    arrays.stop(stopped)
+    arrays.stop(np.array(stopped, np.int64))
     assert arrays.running.tolist() == left
