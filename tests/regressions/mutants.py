@@ -97,14 +97,14 @@ MUTANTS = (
     Mutant(
         test="test_more_tokens_than_pool.py",
         source="scheduler/preemption.py",
-        old="    core.allocator.release(np.array(state.rows, np.int64))\n",
+        old="    core.allocator.release(rows)\n",
         new="",
     ),
     Mutant(
         test="test_many_aborts.py",
         source="scheduler/core.py",
-        old="            self.allocator.release(np.array(rows, np.int64))\n",
-        new="            self.allocator.release(np.array(rows[1:], np.int64))\n",
+        old="            self.allocator.release(rows)\n",
+        new="            self.allocator.release(rows[1:])\n",
     ),
     Mutant(
         test="test_newest_block_stays.py",

@@ -37,7 +37,7 @@ def test_tokens_are_as_wide_as_whole_blocks(arrays: SequenceRows) -> None:
     assert arrays.tokens.shape == (6, 12)
 
 
-def test_claimed_rows_start_from_nothing(arrays: SequenceRows, make_state) -> None:
+def test_claimed_rows_start_from_nothing(arrays: SequenceRows, make_state: Make) -> None:
     state = make_state(0, 2, 4)
     arrays.num_computed[:] = 7
     arrays.claim(state, 9)
@@ -59,7 +59,7 @@ def test_known_tokens_are_a_copy(arrays: SequenceRows) -> None:
     assert (int(arrays.num_tokens[1]), int(arrays.num_computed[1])) == (3, 2)
 
 
-def test_rows_run_in_the_order_of_their_requests(arrays: SequenceRows, make_state) -> None:
+def test_rows_run_in_the_order_of_their_requests(arrays: SequenceRows, make_state: Make) -> None:
     states = {number: make_state(number, *rows) for number, rows in ((1, (0, 3)), (2, (1,)))}
     states[0] = make_state(0, 5)
     for number in (1, 2, 0):
@@ -68,7 +68,9 @@ def test_rows_run_in_the_order_of_their_requests(arrays: SequenceRows, make_stat
     assert arrays.running.tolist() == [5, 0, 3, 1]
 
 
-def test_later_rows_of_a_request_run_behind_its_first(arrays: SequenceRows, make_state) -> None:
+def test_later_rows_of_a_request_run_behind_its_first(
+    arrays: SequenceRows, make_state: Make
+) -> None:
     group, other = make_state(0, 4, 2), make_state(1, 0)
     for state in (group, other):
         arrays.claim(state, 9)
@@ -89,3 +91,11 @@ def test_stopped_rows_leave_the_order_as_it_was(
     assert arrays.running.tolist() == left
     arrays.stop(np.array(stopped, np.int64))
     assert arrays.running.tolist() == left
+
+
+def test_rows_of_several_requests_are_put_in_order(arrays: SequenceRows, make_state: Make) -> None:
+    for number, row in ((2, 0), (0, 1), (1, 2)):
+        arrays.claim(make_state(number, row), 9)
+    arrays.run([1, 0])
+    arrays.run([2])
+    assert arrays.running.tolist() == [1, 2, 0]

@@ -168,7 +168,7 @@ def test_random_lives_of_requests_agree_with_the_oracle(name: str) -> None:
         machine(name),
         settings=settings(
             plan,
-            max_examples=plan.max_examples * (3 if name.startswith("paged") else 1) // 10,
+            max_examples=plan.max_examples // (1 if name.startswith("paged") else 5),
             stateful_step_count=30,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
@@ -179,10 +179,10 @@ def test_schedule_and_update_alternate(make_scheduler, make_request, finish) -> 
     scheduler = make_scheduler()
     scheduler.add(make_request("a"))
     batch = scheduler.schedule()
-    with pytest.raises(ConfigError, match="schedule.. was called twice; call update.. in between"):
+    with pytest.raises(ConfigError, match=r"schedule\(\) was called twice; call update\(\) in"):
         scheduler.schedule()
     finish(scheduler, batch)
-    with pytest.raises(ConfigError, match="update.. needs the batch of the latest schedule"):
+    with pytest.raises(ConfigError, match=r"update\(\) needs the batch of the latest"):
         finish(scheduler, batch)
     scheduler.check_integrity()
 
