@@ -9,6 +9,9 @@ from paged.allocator.prefix_cache import PrefixCache
 from paged.errors import OutOfBlocks, check
 from paged.types import IndexArray
 
+# One part in this many of the evictable blocks is freed when a block must be.
+_EVICTION_SHARE = 64
+
 
 class BlockPool:
     """Blocks [0, num_blocks), each free, held by someone, or cached and held by none.
@@ -54,25 +57,28 @@ class BlockPool:
 
         Raises OutOfBlocks (nothing is changed).
         """
-        short = count - self.num_free
-        start, end = self._top, min(self._top + count, self.num_blocks)
-        if short > 0:
-            evicted = self._evict(short, count)
-            blocks = np.concatenate([self._stack[start:end], evicted])
-        else:
-            blocks = self._stack[start:end].copy()
+        if count > self.num_free:
+            self._evict(count)
+        end = self._top + count
+        blocks = self._stack[self._top : end].copy()
         self._top = end
         self.references[blocks] = 1
         self._evictable.start(blocks)
         return blocks
 
-    def _evict(self, count: int, num_needed: int) -> IndexArray:
-        if count > len(self._evictable):
+    def _evict(self, num_needed: int) -> None:
+        """Free cached blocks until num_needed are free, or raise OutOfBlocks.
+
+        A full cache is evicted from in nearly every step; a small share of it at once
+        costs about as much as one block.
+        """
+        if num_needed > self.num_available:
             raise OutOfBlocks(num_needed=num_needed, num_available=self.num_available)
-        evicted = self._evictable.pop(count)
+        share = len(self._evictable) // _EVICTION_SHARE
+        evicted = self._evictable.pop(max(num_needed - self.num_free, share))
         if self._cache is not None:
             self._cache.forget(evicted)
-        return evicted
+        self._push_behind(evicted)
 
     def retain(self, blocks: IndexArray, count: int = 1) -> None:
         """Add count references to each of several distinct blocks."""
@@ -122,6 +128,13 @@ class BlockPool:
     def num_idle(self, blocks: IndexArray) -> int:
         """How many of these blocks nobody holds."""
         return int(np.count_nonzero(self.references[blocks] == 0))
+
+    def _push_behind(self, blocks: IndexArray) -> None:
+        """Add free blocks to be handed out after those that are free already."""
+        start = self._top - len(blocks)
+        self._stack[start : start + self.num_free] = self._stack[self._top :].copy()
+        self._stack[self.num_blocks - len(blocks) :] = blocks
+        self._top = start
 
     def _push(self, blocks: IndexArray) -> None:
         start = self._top - len(blocks)

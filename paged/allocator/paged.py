@@ -16,7 +16,7 @@ from paged.allocator.copy_on_write import CopyOnWrite
 from paged.allocator.prefix_cache import PrefixCache
 from paged.allocator.prefix_chain import PrefixChains
 from paged.allocator.swap import SwapSpace
-from paged.allocator.usage import HeldBlocks, SlotUsage, split_grants, split_shared_grants
+from paged.allocator.usage import SlotUsage, split_grants, split_shared_grants
 from paged.config import CacheConfig
 from paged.errors import ConfigError, OutOfBlocks, UnknownRow, check
 from paged.types import IndexArray, TokenArray
@@ -132,7 +132,7 @@ class PagedAllocator:
         num_cached = min(len(hit) * self.block_size, demand.num_tokens - 1)
         self.tables.num_tokens[lead] = num_cached
         if self._chains is not None:
-            self._chains.start(lead, len(kept), demand.prefix_keys)
+            self._chains.admit(lead, len(kept), demand.num_tokens, demand.prefix_keys)
         return Admission(rows=rows, num_cached_tokens=num_cached, copies=copies)
 
     def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:
@@ -147,6 +147,8 @@ class PagedAllocator:
         copies = self._copy_on_write.copy(shared)
         self._copy_on_write.forget(rows)
         self.tables.num_tokens[rows] = num_tokens
+        if self._chains is not None:
+            self._chains.write(rows)
         return copies
 
     def _append(
@@ -178,7 +180,7 @@ class PagedAllocator:
         Raises: UnknownRow; ConfigError if parent has fewer tokens, num_tokens cuts a full
         block, which may be cached, or a child has blocks (nothing is changed).
         """
-        ids = self.tables.row_ids(parent).astype(np.int64)
+        self.tables.row_ids(parent)
         num_held, size = int(self.tables.num_tokens[parent]), self.block_size
         cuts_full_block = num_tokens % size and num_tokens // size < num_held // size
         if num_tokens > num_held or cuts_full_block:
@@ -189,9 +191,12 @@ class PagedAllocator:
         for child in children.tolist():
             if len(self.tables.row_ids(child)):
                 raise ConfigError(f"row {child} holds blocks already; release it first")
+        if self._chains is not None:
+            self._chains.settle(np.array([parent]))
         num_blocks = -(-num_tokens // size)
-        self.pool.reuse(ids[:num_blocks], len(children))
-        self.tables.ids[children, :num_blocks] = ids[:num_blocks]
+        ids = self.tables.row_ids(parent)[:num_blocks].astype(np.int64)
+        self.pool.reuse(ids, len(children))
+        self.tables.ids[children, :num_blocks] = ids
         self.tables.num_blocks[children] = num_blocks
         self.tables.num_tokens[children] = num_tokens
         self._copy_on_write.watch(np.append(children, parent))
@@ -204,6 +209,9 @@ class PagedAllocator:
         live = [row for row in dict.fromkeys(rows.tolist()) if self.tables.is_live[row]]
         if not live:
             return
+        gone = np.array(live, np.int64)
+        if self._chains is not None:
+            self._chains.settle(gone)
         sequences: list[IndexArray] = []
         for row in live:
             ids = self.tables.row_ids(row).astype(np.int64)
@@ -213,7 +221,6 @@ class PagedAllocator:
             # Leaves first: the queue evicts in the order of release.
             sequences.append(ids[::-1])
         self.pool.drop_all(sequences)
-        gone = np.array(live, np.int64)
         self._copy_on_write.forget(gone)
         self.tables.give_rows(gone)
 
@@ -223,7 +230,7 @@ class PagedAllocator:
             self.pool.drop(blocks)
         self._pinned.clear()
         if self._chains is not None:
-            self._chains.register(rows, tokens)
+            self._chains.commit(rows, tokens)
 
     def swap_out(self, rows: IndexArray) -> BlockMoves | None:
         """Move what only these rows hold to the host, each distinct block once."""
@@ -261,7 +268,7 @@ class PagedAllocator:
             split = split_grants(used, num_blocks * self.block_size, final)
             num_held = self.pool.num_held
         else:
-            held = self._held_blocks()
+            held = self.swap.held_blocks()
             split, num_held = split_shared_grants(self.tables, held, final_tokens)
         return SlotUsage(
             capacity=self.capacity_slots,
@@ -275,19 +282,12 @@ class PagedAllocator:
             free=self.pool.num_free * self.block_size,
         )
 
-    def _held_blocks(self) -> HeldBlocks:
-        rows = self.tables.live_rows()
-        columns = [np.flatnonzero(self.swap.resident(row)) for row in rows.tolist()]
-        row = np.repeat(rows, [len(part) for part in columns])
-        column = np.concatenate(columns) if columns else np.zeros(0, np.int64)
-        return HeldBlocks(self.tables.ids[row, column], row, column)
-
     def check_integrity(self) -> None:
         """Raise IntegrityError unless references are exactly the holders."""
         self.tables.check_integrity()
         self.pool.check_integrity()
         self.swap.check_integrity()
-        held = self._held_blocks()
+        held = self.swap.held_blocks()
         expected = np.zeros(self.num_blocks, np.int64)
         np.add.at(expected, held.block, 1)
         for blocks in self._pinned:

@@ -9,10 +9,12 @@ import numpy as np
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.prefix_cache import ROOT_SERIAL, PrefixCache
-from paged.types import IndexArray, TokenArray
+from paged.types import BoolArray, IndexArray, TokenArray
 
 # More tokens than any sequence has: a chain that is closed registers nothing further.
 _CLOSED = 1 << 40
+STEPS_PER_PASS = 8
+"""Steps after which a block filled by decoding is hittable at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,24 @@ class PrefixChains:
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
         self._serial: IndexArray = np.zeros(tables.max_rows, np.int64)
         self._known_keys: list[list[int] | None] = [None] * tables.max_rows
+        # Rows whose prompt is not registered as a whole yet, with its length in tokens.
+        self._prompts: dict[int, int] = {}
+        # Rows with tokens that a step has yet to write.
+        self._is_in_flight: BoolArray = np.zeros(tables.max_rows, np.bool_)
+        self._num_commits = 0
+        self._tokens: TokenArray | None = None
         # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
         self._size, self._one = np.array(tables.block_size), np.array(1)
+
+    def admit(
+        self, row: int, num_registered: int, num_tokens: int, known_keys: list[int] | None
+    ) -> None:
+        """Begin the chain of a request that is about to compute num_tokens tokens.
+
+        Its first num_registered blocks are cached already. known_keys: as for `start`.
+        """
+        self.start(row, num_registered, known_keys)
+        self._prompts[row] = num_tokens
 
     def start(self, row: int, num_registered: int, known_keys: list[int] | None = None) -> None:
         """Begin a chain whose first num_registered blocks are cached already.
@@ -83,6 +101,35 @@ class PrefixChains:
     def close(self, row: int) -> None:
         """Register no more blocks of this row."""
         self._next_full[row] = _CLOSED
+
+    def write(self, rows: IndexArray) -> None:
+        """Take note that the next step writes these rows."""
+        self._is_in_flight[rows] = True
+
+    def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
+        """Take note that the step which wrote rows has run, and register what is due.
+
+        Prompts are due at once, for others may begin alike. What decoding fills is due
+        every few steps, when one pass over all rows finds many blocks, or at `settle`.
+        """
+        self._tokens = tokens
+        self._is_in_flight[rows] = False
+        self._num_commits += 1
+        if self._num_commits % STEPS_PER_PASS == 0:
+            self.register(rows, tokens)
+        elif self._prompts:
+            due = [row for row in self._prompts if not self._is_in_flight[row]]
+            self.register(np.array(due, np.int64), tokens)
+            for row in due:
+                if self._tables.num_tokens[row] >= self._prompts[row]:
+                    del self._prompts[row]
+
+    def settle(self, rows: IndexArray) -> None:
+        """Register all that rows have filled, before they are released or forked."""
+        for row in rows.tolist():
+            self._prompts.pop(row, None)
+        if self._tokens is not None:
+            self.register(rows[~self._is_in_flight[rows]], self._tokens)
 
     def register(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Make the blocks that rows have filled hittable, dropping duplicates.

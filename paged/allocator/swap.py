@@ -10,6 +10,7 @@ from paged.allocator.base import NO_MOVES, BlockMoves
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.prefix_cache import PrefixCache
+from paged.allocator.usage import HeldBlocks
 from paged.errors import check
 from paged.types import BoolArray, IndexArray
 
@@ -61,6 +62,14 @@ class SwapSpace:
         if row in self._swapped:
             mask[self._swapped[row].columns] = False
         return mask
+
+    def held_blocks(self) -> HeldBlocks:
+        """All blocks that live rows hold on the device, one entry a row and block."""
+        rows = self._tables.live_rows()
+        columns = [np.flatnonzero(self.resident(row)) for row in rows.tolist()]
+        row = np.repeat(rows, [len(part) for part in columns])
+        column = np.concatenate(columns) if columns else np.zeros(0, np.int64)
+        return HeldBlocks(self._tables.ids[row, column], row, column)
 
     def move_out(self, rows: IndexArray) -> BlockMoves | None:
         """Move the blocks that only these rows hold to the host, all or nothing.
