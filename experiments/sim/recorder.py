@@ -121,6 +121,9 @@ class Recorder:
         self._is_done[admitted.rows] = False
         self._rows_of[request.request_id] = admitted.rows
         self._admitted_s.setdefault(request.request_id, start_s)
+        for row in admitted.rows.tolist():
+            # careful: the row may be that of a request preempted before its first token.
+            self._awaits_first_token.pop(row, None)
         if request.request_id not in self._first_token_s:
             self._awaits_first_token[int(admitted.rows[0])] = request.request_id
 

@@ -32,6 +32,7 @@ def serve() -> Serve:
         *,
         num_blocks: int = 8,
         max_num_batched_tokens: int | None = None,
+        lookahead: int = 0,
     ) -> RunRecord:
         config = CacheConfig(
             num_blocks=num_blocks,
@@ -47,6 +48,7 @@ def serve() -> Serve:
                 max_num_seqs=8,
                 max_num_batched_tokens=max_num_batched_tokens,
                 batching=batching,
+                lookahead=lookahead,
             ),
             allocator,
             max_model_len=16,
@@ -140,6 +142,21 @@ def test_a_preempted_request_keeps_its_first_times(serve):
     assert record.requests["first_token_s"].tolist() == [1.0, 1.0]
     assert record.requests["admitted_s"].tolist() == [0.0, 0.0]
     assert record.steps["new_tokens"].sum() == 16
+
+
+def test_a_row_that_changed_hands_does_not_draw_for_its_last_request(serve):
+    # The third request is preempted at 12 s, before its prompt is complete. Its row goes to
+    # the fourth, which overtakes it and has drawn before.
+    record = serve(
+        "paged",
+        [(7, 7), (8, 7), (10, 3), (2, 4)],
+        num_blocks=6,
+        max_num_batched_tokens=4,
+        lookahead=2,
+    )
+    assert record.steps["start_s"][record.steps["preempted"] > 0].tolist() == [5.0, 7.0, 12.0]
+    assert record.requests["finished_s"].tolist() == [8.0, 14.0, 17.0, 19.0]
+    assert record.requests["first_token_s"].tolist() == [2.0, 5.0, 5.0, 17.0]
 
 
 def test_holes_of_a_contiguous_pool(serve):
