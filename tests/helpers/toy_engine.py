@@ -119,6 +119,8 @@ class ToyEngine:
     ) -> None:
         """Check contents and slot classes, then let `between` interfere."""
         self.batches.append(batch)
+        budget = scheduler.config.max_num_batched_tokens
+        assert budget is None or batch.num_tokens <= budget
         for admitted in batch.admitted:
             for row, index in zip(admitted.rows.tolist(), admitted.sequence_indices, strict=True):
                 self._sequence_of_row[row] = (admitted.request, index)
