@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from paged.allocator.block_pool import BlockPool
@@ -15,27 +13,6 @@ from paged.types import BoolArray, IndexArray, TokenArray
 _CLOSED = 1 << 40
 STEPS_PER_PASS = 8
 """Steps after which a block filled by decoding is hittable at the latest."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Filled:
-    """Newly filled blocks: row[k], index[k] in the row, key[k], content[k, block_size]."""
-
-    rows: IndexArray
-    index: IndexArray
-    keys: IndexArray
-    content: TokenArray
-
-
-def _join(parts: list[_Filled]) -> _Filled:
-    if len(parts) == 1:
-        return parts[0]
-    return _Filled(
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.index for part in parts]),
-        np.concatenate([part.keys for part in parts]),
-        np.concatenate([part.content for part in parts]),
-    )
 
 
 class PrefixChains:
@@ -118,10 +95,11 @@ class PrefixChains:
         if self._num_commits % STEPS_PER_PASS == 0:
             self.register(rows, tokens)
         elif self._prompts:
-            due = [row for row in self._prompts if not self._is_in_flight[row]]
-            self.register(np.array(due, np.int64), tokens)
-            for row in due:
-                if self._tables.num_tokens[row] >= self._prompts[row]:
+            for row in [row for row in self._prompts if not self._is_in_flight[row]]:
+                num_tokens = int(self._tables.num_tokens[row])
+                if num_tokens >= self._next_full[row]:
+                    self._register_run(row, num_tokens, tokens)
+                if num_tokens >= self._prompts[row]:
                     del self._prompts[row]
 
     def settle(self, rows: IndexArray) -> None:
@@ -147,46 +125,36 @@ class PrefixChains:
         self, rows: IndexArray, num_tokens: IndexArray, next_full: IndexArray, tokens: TokenArray
     ) -> None:
         is_run = num_tokens - next_full >= self._size
-        parts: list[_Filled] = []
-        has_runs = np.count_nonzero(is_run) > 0
-        if has_runs:
+        if np.count_nonzero(is_run):
             for i in is_run.nonzero()[0].tolist():
-                parts.append(self._fill_run(int(rows[i]), int(num_tokens[i]), tokens))
+                self._register_run(int(rows[i]), int(num_tokens[i]), tokens)
             rows, next_full = rows[~is_run], next_full[~is_run]
         if len(rows):
-            parts.append(self._fill_singles(rows, next_full, tokens))
-        filled = parts[0] if len(parts) == 1 else _join(parts)
-        blocks = self._tables.ids[filled.rows, filled.index].astype(np.int64)
-        first_serial = self._cache.next_serial
-        serials = np.arange(first_serial, first_serial + len(blocks))
-        parents = self._serial[filled.rows]
-        if has_runs:
-            # Within a run the parent is the block before it in this very list.
-            inside = filled.rows[1:] == filled.rows[:-1]
-            parents[1:][inside] = serials[:-1][inside]
-        if self._cache.insert_new(filled.keys, blocks, filled.content, parents):
-            # careful: of several values for one row, numpy keeps the last.
-            self._key[filled.rows] = filled.keys
-            self._serial[filled.rows] = serials
-        else:
-            self._register_one_by_one(filled)
+            self._register_singles(rows, next_full, tokens)
 
-    def _fill_singles(self, rows: IndexArray, next_full: IndexArray, tokens: TokenArray) -> _Filled:
-        """Describe one new block of each of several rows: decoding crossed a border."""
+    def _register_singles(
+        self, rows: IndexArray, next_full: IndexArray, tokens: TokenArray
+    ) -> None:
+        """Register one new block of each of several rows: decoding crossed a border."""
         index = next_full // self._size
         index -= self._one
         content = tokens.reshape(len(tokens), -1, self._tables.block_size)[rows, index]
         keys = self._cache.key_parts(content, index)
         keys += self._key[rows]
-        next_full += self._size
-        self._next_full[rows] = next_full
-        return _Filled(rows, index, keys, content)
+        self._next_full[rows] = next_full + self._size
+        blocks = self._tables.ids[rows, index].astype(np.int64)
+        serial = self._cache.next_serial
+        if self._cache.insert_new(keys, blocks, content, self._serial[rows]):
+            self._key[rows] = keys
+            self._serial[rows] = np.arange(serial, serial + len(rows))
+            return
+        for i, row in enumerate(rows.tolist()):
+            self._register_one(row, int(index[i]), int(keys[i]), content[i])
 
-    def _fill_run(self, row: int, num_tokens: int, tokens: TokenArray) -> _Filled:
-        """Describe several new blocks of one row: a prompt was computed."""
+    def _register_run(self, row: int, num_tokens: int, tokens: TokenArray) -> None:
+        """Register all new blocks of one row: a prompt was computed, or a row settles."""
         size = self._tables.block_size
-        first = int(self._next_full[row]) // size - 1
-        full = num_tokens // size
+        first, full = int(self._next_full[row]) // size - 1, num_tokens // size
         content = tokens[row, first * size : full * size].reshape(full - first, size)
         known = self._known_keys[row]
         if known is not None and full <= len(known):
@@ -195,15 +163,18 @@ class PrefixChains:
             keys = np.add.accumulate(self._cache.key_parts(content, slice(first, full)))
             keys += self._key[row]
         self._next_full[row] = (full + 1) * size
-        index = np.arange(first, full, dtype=np.int64)
-        return _Filled(np.full(full - first, row, np.int64), index, keys, content)
-
-    def _register_one_by_one(self, filled: _Filled) -> None:
-        """Register blocks of which some have a key that is taken."""
-        names = zip(filled.rows.tolist(), filled.index.tolist(), filled.keys.tolist(), strict=True)
-        for (row, index, key), content in zip(names, filled.content, strict=True):
+        blocks = self._tables.ids[row, first:full].astype(np.int64)
+        serial = self._cache.next_serial
+        # Within a run the parent is the block before it in this very list.
+        parents = np.arange(serial - 1, serial - 1 + len(blocks))
+        parents[0] = self._serial[row]
+        if self._cache.insert_new(keys, blocks, content, parents):
+            self._key[row] = keys[-1]
+            self._serial[row] = serial + len(blocks) - 1
+            return
+        for i, key in enumerate(keys.tolist()):
             if self._next_full[row] != _CLOSED:
-                self._register_one(row, index, key, content)
+                self._register_one(row, first + i, key, content[i])
 
     def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> None:
         """Register a block whose key may be taken, or close the chain of its row."""
