@@ -1,7 +1,8 @@
 """Simulated time against a real vLLM run: fit on its first half, score on the rest.
 
 `python -m experiments.calibration --trace-dir DIR` fits the step-time model, prints its
-parameters beside the acceptance bounds and writes calibration.csv, .json and .png.
+parameters beside the acceptance bounds and writes calibration.csv, .json and .png, and
+the schedule of the fitted replay as schedule.json.gz for ui.perfetto.dev.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from experiments.sim.calibrate import (
 )
 from experiments.sim.measured_run import MeasuredRun, load_measured_run
 from experiments.workload import WorkloadError
+from paged.engine.chrome_trace import chrome_trace
 from paged.engine.step_time import AffineStepTime, RooflineStepTime
 from paged.errors import ConfigError
 
@@ -85,14 +87,15 @@ def run(trace_dir: Path | None, out: Path) -> None:
         raise ConfigError("no folder of traces: give --trace-dir DIR or set PAGED_TRACES")
     require_writable(out)
     measured = load_measured_run(trace_dir)
-    with tqdm(total=NUM_FIT_ROUNDS + 2, desc="replays", leave=False) as progress:
-        affine = fit(measured, on_round=lambda _: progress.update())
-        simulated = replay(measured, affine)
-        progress.update()
-        roofline = replay(measured, RooflineStepTime(MODEL, GPU))
-        progress.update()
-    scores = {"affine": score(measured, simulated), "roofline": score(measured, roofline)}
     with published(out) as directory:
+        with tqdm(total=NUM_FIT_ROUNDS + 2, desc="replays", leave=False) as progress:
+            affine = fit(measured, on_round=lambda _: progress.update())
+            with chrome_trace(directory / "schedule.json.gz") as trace:
+                simulated = replay(measured, affine, trace=trace)
+            progress.update()
+            roofline = replay(measured, RooflineStepTime(MODEL, GPU))
+            progress.update()
+        scores = {"affine": score(measured, simulated), "roofline": score(measured, roofline)}
         _write_csv(directory / "calibration.csv", measured, simulated)
         text = json.dumps(_describe(measured, affine, scores), indent=2)
         (directory / "calibration.json").write_text(text + "\n", encoding="utf-8")

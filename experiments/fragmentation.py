@@ -8,15 +8,24 @@ and report.html. `--trace FILE` does the same with a real trace; `--help` lists 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from experiments.options import Options, parse_options
-from experiments.plan import make_plan
+from experiments.plan import Plan, make_plan
 from experiments.report import summary_table, write_report
-from experiments.results import published, require_writable, summary_row, write_results
+from experiments.results import (
+    published,
+    require_writable,
+    schedule_name,
+    summary_row,
+    write_results,
+)
 from experiments.sim.jobs import Job, run_jobs
 from experiments.workload import WorkloadError
+from paged.allocator.registry import ALLOCATORS
 from paged.errors import ConfigError, RequestRefused
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -44,21 +53,9 @@ def run(options: Options) -> None:
     plan = make_plan(options)
     if not options.json:
         print(next(iter(plan.workloads.values())).accounting)
-    jobs = [
-        Job(
-            trial=trial,
-            setup=plan.setup,
-            workload=plan.workloads[trial.seed],
-            keeps_series=trial in plan.headline and trial.seed == options.seed,
-        )
-        for trial in plan.trials
-    ]
-    outcomes = {one.trial: one for one in run_jobs(jobs, num_processes=options.jobs)}
-    # Here and not at the top: the processes that simulate need no drawing library.
-    from experiments.report.figures.catalogue import FIGURES
-
-    figures = [kind.filename for kind in FIGURES]
-    with published(options.out, owned=figures) as directory:
+    with published(options.out, owned=_files_of_some_runs()) as directory:
+        jobs = _jobs(options, plan, directory)
+        outcomes = {one.trial: one for one in run_jobs(jobs, num_processes=options.jobs)}
         write_results(directory, options, plan, outcomes)
         write_report(directory)
         table = summary_table(directory)
@@ -70,5 +67,32 @@ def run(options: Options) -> None:
         print(f"report: {options.out / 'report.html'}")
 
 
+def _jobs(options: Options, plan: Plan, directory: Path) -> list[Job]:
+    """List the runs; headline arms keep curves of the first seed, and schedules on demand."""
+    shown = {trial for trial in plan.headline if trial.seed == options.seed}
+    return [
+        Job(
+            trial=trial,
+            setup=plan.setup,
+            workload=plan.workloads[trial.seed],
+            keeps_series=trial in shown,
+            schedule=directory / schedule_name(trial.allocator)
+            if options.chrome_trace and trial in shown
+            else None,
+        )
+        for trial in plan.trials
+    ]
+
+
+def _files_of_some_runs() -> list[str]:
+    """Name the files that a run writes or not, as it was asked to."""
+    # Here and not at the top: the processes that simulate need no drawing library.
+    from experiments.report.figures.catalogue import FIGURES
+
+    return [*(kind.filename for kind in FIGURES), *map(schedule_name, ALLOCATORS)]
+
+
 if __name__ == "__main__":
+    # A polite kill cleans up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

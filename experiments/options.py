@@ -175,6 +175,15 @@ class Options:
     no_ablations: Annotated[
         bool, Flag(str, "", "leave the block size and watermark sweeps out")
     ] = False
+    chrome_trace: Annotated[
+        bool,
+        Flag(
+            str,
+            "",
+            "write the schedule of each allocator, first seed, to schedule_<allocator>.json.gz"
+            " for ui.perfetto.dev",
+        ),
+    ] = False
     jobs: Annotated[int | None, Flag(_whole, "N", "processes (default: one per core)")] = None
     out: Annotated[
         Path, Flag(Path, "DIR", "folder for results (default results/fragmentation)")

@@ -176,26 +176,36 @@ def _git_id() -> str | None:
     return answer.stdout.strip()
 
 
+def schedule_name(allocator: str) -> str:
+    """Name the file of an allocator's schedule."""
+    return f"schedule_{allocator}.json.gz"
+
+
+def _nearest(out: Path) -> Path:
+    """Find out, or the closest folder above it, that exists."""
+    return next(path for path in (out, *out.absolute().parents) if path.exists())
+
+
 def require_writable(out: Path) -> None:
     """Raise ConfigError if a results folder cannot be made here. Writes nothing."""
-    parent = next(path for path in (out, *out.absolute().parents) if path.exists())
+    parent = _nearest(out)
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise ConfigError(f"cannot write results to {out}: {parent} is not a writable folder")
 
 
 @contextmanager
 def published(out: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield a scratch folder beside `out` whose files move there if all goes well.
+    """Yield a scratch folder near `out` whose files move there if all goes well.
 
     owned: names that an earlier run may have left in out and this one may not write;
         those it does not write are removed, so that out never mixes two runs.
     Mutates: out, only when the block ends without an exception; other files stay.
     """
-    out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
+    # In the folder that require_writable saw: the same file system, and no new parents.
+    scratch = Path(tempfile.mkdtemp(dir=_nearest(out), prefix=f".{out.name}-"))
     try:
         yield scratch
-        out.mkdir(exist_ok=True)
+        out.mkdir(parents=True, exist_ok=True)
         written = sorted(path.name for path in scratch.iterdir())
         for name in written:
             (scratch / name).replace(out / name)

@@ -17,6 +17,7 @@ from experiments.sim.measured_run import Column, MeasuredRun
 from experiments.workload import WorkloadError
 from paged.allocator.registry import make_allocator
 from paged.config import CacheConfig, SchedulerConfig
+from paged.engine.chrome_trace import ChromeTrace
 from paged.engine.clock import VirtualClock
 from paged.engine.engine import Engine
 from paged.engine.simulated import SimulatedExecutor
@@ -148,14 +149,23 @@ class _Log:
         )
 
 
-def replay(run: MeasuredRun, step_time: StepTime, *, until_s: float = np.inf) -> Replay:
-    """Serve the measured arrivals in simulated time, to the end or until until_s."""
+def replay(
+    run: MeasuredRun,
+    step_time: StepTime,
+    *,
+    until_s: float = np.inf,
+    trace: ChromeTrace | None = None,
+) -> Replay:
+    """Serve the measured arrivals in simulated time, to the end or until until_s.
+
+    trace: also gets the schedule.
+    """
     allocator = make_allocator(CACHE, max_rows=SCHEDULER.max_num_seqs)
     scheduler = Scheduler(SCHEDULER, allocator, max_model_len=CACHE.max_model_len)
     clock = VirtualClock()
     log = _Log(run)
     executor = SimulatedExecutor(step_time, SCHEDULER.max_num_seqs)
-    engine = Engine(scheduler, executor, clock, observers=(log,))
+    engine = Engine(scheduler, executor, clock, (log,) if trace is None else (log, trace))
     arrivals = deque(
         run.workload.requests(CACHE.max_model_len, arrivals=run.arrival_s, use_prefix_ids=True)
     )

@@ -8,7 +8,9 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 from tqdm import tqdm
 
@@ -18,16 +20,22 @@ from experiments.sim.series import hole_histogram, thin
 from experiments.sim.setup import Setup, Trial
 from experiments.sim.summary import Measures, summarise
 from experiments.workload import Workload
+from paged.engine.chrome_trace import chrome_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Job:
-    """One run to make. keeps_series: also return its curves over time and its holes."""
+    """One run to make.
+
+    keeps_series: also return its curves over time and its holes.
+    schedule: file that its schedule is written to while it runs, if any.
+    """
 
     trial: Trial
     setup: Setup
     workload: Workload
     keeps_series: bool
+    schedule: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,7 +53,8 @@ class Outcome:
 def run_job(job: Job) -> Outcome:
     """Simulate and measure. Picklable, so that it runs in another process."""
     is_saturated = job.setup.is_saturated
-    record = simulate(job.workload, job.setup, job.trial)
+    with nullcontext() if job.schedule is None else chrome_trace(job.schedule) as trace:
+        record = simulate(job.workload, job.setup, job.trial, trace=trace)
     return Outcome(
         trial=job.trial,
         workload_name=job.workload.name,

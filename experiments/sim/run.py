@@ -10,6 +10,7 @@ from experiments.sim.recorder import Recorder
 from experiments.sim.setup import Setup, Trial
 from experiments.workload import Workload, make_arrivals
 from paged.allocator.registry import make_allocator
+from paged.engine.chrome_trace import ChromeTrace
 from paged.engine.clock import VirtualClock
 from paged.engine.engine import Engine
 from paged.engine.simulated import SimulatedExecutor
@@ -18,21 +19,25 @@ from paged.scheduler.request import Request
 from paged.scheduler.scheduler import Scheduler
 
 
-def simulate(workload: Workload, setup: Setup, trial: Trial) -> RunRecord:
+def simulate(
+    workload: Workload, setup: Setup, trial: Trial, *, trace: ChromeTrace | None = None
+) -> RunRecord:
     """Serve every request of a workload with one allocator and record each step.
 
+    trace: also gets the schedule.
     Raises: RequestRefused for a request that can never fit; WorkloadError for arrivals
         that the workload cannot give.
     """
     arrivals_s = make_arrivals(
         setup.arrivals, workload, seed=trial.seed, rate_per_s=setup.rate_per_s
     )
-    return simulate_requests(
-        workload.requests(setup.max_model_len, arrivals=arrivals_s), setup, trial
-    )
+    requests = workload.requests(setup.max_model_len, arrivals=arrivals_s)
+    return simulate_requests(requests, setup, trial, trace=trace)
 
 
-def simulate_requests(requests: Iterable[Request], setup: Setup, trial: Trial) -> RunRecord:
+def simulate_requests(
+    requests: Iterable[Request], setup: Setup, trial: Trial, *, trace: ChromeTrace | None = None
+) -> RunRecord:
     """Serve requests, given in order of arrival, and record each step."""
     allocator = make_allocator(setup.cache_config(trial), max_rows=setup.max_num_seqs)
     config = setup.scheduler_config(trial)
@@ -40,7 +45,8 @@ def simulate_requests(requests: Iterable[Request], setup: Setup, trial: Trial) -
     executor = SimulatedExecutor(setup.step_time(), setup.max_num_seqs)
     clock = VirtualClock()
     recorder = Recorder(allocator, is_static=config.batching == "static")
-    engine = Engine(scheduler, executor, clock, observers=(recorder,))
+    observers = (recorder,) if trace is None else (recorder, trace)
+    engine = Engine(scheduler, executor, clock, observers)
     _drive(engine, clock, recorder, deque(requests))
     return recorder.finish()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,12 @@ def test_the_calibration_keeps_its_bounds(
     assert len(rows) == 184
     assert sum(float(row["new_tokens_simulated"]) for row in rows) == 195_753
     assert (out / "calibration.png").read_bytes().startswith(b"\x89PNG")
+    schedule = json.loads(gzip.decompress((out / "schedule.json.gz").read_bytes()))
+    spans = [one for one in schedule["traceEvents"] if one["ph"] == "X"]
+    # every request of the recorded run, and a schedule as long as the simulated one
+    assert len({one["tid"] for one in spans if one["pid"] == 2}) == 300
+    end_s = max(one["ts"] + one["dur"] for one in spans) / 1e6
+    assert end_s == pytest.approx(float(rows[-1]["t_s"]), rel=0.05)
     printed = capsys.readouterr().out
     assert "OUT OF BOUNDS" not in printed
     assert "not fitted" in printed

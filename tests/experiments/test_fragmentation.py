@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -98,6 +102,31 @@ def test_figures_page_and_settings_lie_beside_the_numbers(results):
     assert [path.name for path in results.parent.iterdir()] == ["out"]
 
 
+def test_schedules_come_on_demand_and_a_folder_never_mixes_two_runs(results, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(results, out)
+    (out / "schedule_virtual.json.gz").write_text("of an earlier run")
+    (out / "schedule_mine.json.gz").write_text("kept")
+    flags = ["--chrome-trace", "--seeds", "1", "--no-ablations", "--jobs", "2", "--out", str(out)]
+    assert main([*SMALL, *flags]) == 0
+
+    before = {path.name for path in results.iterdir()}
+    schedules = {"schedule_reserved-oracle.json.gz", "schedule_paged.json.gz"}
+    sweeps = {"f5_block_size.png", "f13_watermark.png"}
+    assert sweeps < before
+    assert not any(name.startswith("schedule") for name in before)
+    expected = before - sweeps | schedules | {"schedule_mine.json.gz"}
+    assert {path.name for path in out.iterdir()} == expected
+    assert (out / "schedule_mine.json.gz").read_text() == "kept"
+    rows = read(out / "fragmentation.csv")
+    assert rows == [row for row in read(results / "fragmentation.csv") if row["seed"] == "0"]
+    for schedule in schedules:
+        events = json.loads(gzip.decompress((out / schedule).read_bytes()))["traceEvents"]
+        last = [one for one in events if one["name"] == "requests"][-1]
+        assert last["args"] == {"running": 0, "waiting": 0, "swapped": 0}
+        assert last["ts"] == max(one["ts"] + one["dur"] for one in events if one["ph"] == "X")
+
+
 def test_a_trace_reconciles_and_prints_json(tmp_path, capsys):
     trace = tmp_path / "tiny.csv"
     lines = ["num_prefill_tokens,num_decode_tokens", *("120,30",) * 20, "50,0", "4000,90"]
@@ -180,3 +209,21 @@ def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch, capsys):
             assert main([*SMALL, "--jobs", "1", "--out", str(tmp_path / "out")]) == 130
         assert list(tmp_path.iterdir()) == []
         assert capsys.readouterr().err.endswith("interrupted: nothing was written\n")
+
+
+def test_a_killed_process_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "experiments.fragmentation", "--jobs", "1"]
+    with subprocess.Popen(
+        [*command, "--out", str(tmp_path / "deep" / "out")],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while process.poll() is None and not list(tmp_path.iterdir()):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate()
+    assert process.returncode == fragmentation.INTERRUPTED
+    assert error.endswith("interrupted: nothing was written\n")
+    assert list(tmp_path.iterdir()) == []

@@ -102,6 +102,17 @@ def test_results_appear_at_the_end_and_other_files_stay(tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["results"]
 
 
+def test_results_that_fail_leave_no_new_folder(tmp_path):
+    def write_half() -> None:
+        with published(tmp_path / "deep" / "results") as scratch:
+            (scratch / "a.csv").write_text("half")
+            raise ConfigError("no")
+
+    with pytest.raises(ConfigError):
+        write_half()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failure_leaves_the_old_results_and_no_scratch(tmp_path):
     out = tmp_path / "results"
     out.mkdir()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,6 +60,25 @@ def test_curves_only_where_asked_for():
     assert contiguous.holes
     assert paged.series is None
     assert paged.holes == ()
+
+
+def test_a_schedule_is_written_where_asked_for_and_changes_nothing(tmp_path: Path):
+    plain = run_jobs(make_jobs(), num_processes=1)
+    for num_processes in (1, 2):
+        folder = tmp_path / str(num_processes)
+        folder.mkdir()
+        jobs = [
+            dataclasses.replace(job, schedule=folder / f"{job.trial.allocator}.json.gz")
+            for job in make_jobs()
+        ]
+        traced = run_jobs(jobs, num_processes=num_processes)
+        assert [one.measures for one in traced] == [one.measures for one in plain]
+    for name in ("reserved-oracle.json.gz", "paged.json.gz"):
+        packed = (tmp_path / "1" / name).read_bytes()
+        assert (tmp_path / "2" / name).read_bytes() == packed
+        events = json.loads(gzip.decompress(packed))["traceEvents"]
+        tracks = {one["tid"] for one in events if (one["ph"], one["pid"]) == ("X", 2)}
+        assert len(tracks) == 40
 
 
 @pytest.mark.parametrize("num_processes", [1, 2])
