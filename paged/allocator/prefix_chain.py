@@ -27,8 +27,8 @@ class PrefixChains:
         self._pool = pool
         self._cache = cache
         # Tokens at which the row's next block is full, so that one comparison finds the
-        # rows that have filled one.
-        self._next_full: IndexArray = np.zeros(tables.max_rows, np.int64)
+        # rows that have filled one. A row whose chain never began has nothing to register.
+        self._next_full: IndexArray = np.full(tables.max_rows, _CLOSED, np.int64)
         # invariant: key and serial of the last registered block, those of the root before.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
         self._serial: IndexArray = np.zeros(tables.max_rows, np.int64)

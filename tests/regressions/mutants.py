@@ -154,4 +154,10 @@ MUTANTS = (
         old="            self._pool.retain(np.array([other]))\n",
         new="            self._pool.reuse(np.array([other]))\n",
     ),
+    Mutant(
+        test="test_abort_before_fork.py",
+        source="allocator/prefix_chain.py",
+        old="np.full(tables.max_rows, _CLOSED, np.int64)",
+        new="np.zeros(tables.max_rows, np.int64)",
+    ),
 )
