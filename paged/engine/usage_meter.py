@@ -46,7 +46,8 @@ class UsageMeter:
     """Observer that integrates slot classes over engine time, in slot-seconds.
 
     A part-filled block that forks share counts once for each of them until the first
-    writes to it; everything else is exact.
+    writes to it; everything else is exact. What a static batch keeps for sequences that
+    have ended is internal.
     """
 
     def __init__(self, max_rows: int) -> None:
@@ -58,6 +59,7 @@ class UsageMeter:
         self._sequence_on: dict[int, Sequence] = {}
         self._row_of: dict[Sequence, int] = {}
         self._earlier: dict[Sequence, list[_Tenure]] = {}
+        self._ended_rows: set[int] = set()
 
     def shares(self) -> dict[str, float]:
         """Time-weighted share of each slot class, summing to 1 once time has passed."""
@@ -68,10 +70,12 @@ class UsageMeter:
         self, *, start_s: float, batch: Batch, result: StepResult, scheduler: Scheduler
     ) -> None:
         """Add one step."""
+        if batch.num_preempted:
+            self._close_preempted(scheduler)
         for admitted in batch.admitted:
             self._admit(admitted)
         duration_s = result.duration_s
-        for name, slots in scheduler.allocator.usage(None).classes().items():
+        for name, slots in self._classes(scheduler).items():
             self._slot_s[name] = self._slot_s.get(name, 0.0) + slots * duration_s
         tables, rows = batch.tables, scheduler.running_rows
         granted = tables.num_blocks[rows] * tables.block_size
@@ -81,8 +85,29 @@ class UsageMeter:
         self._unused_slot_s[rows] += (granted - tables.num_tokens[rows]) * duration_s
         self.elapsed_s += duration_s
 
+    def _classes(self, scheduler: Scheduler) -> dict[str, int]:
+        """Slots by class now, ended sequences whose rows are still held as internal."""
+        classes = scheduler.allocator.usage(None).classes()
+        tables = scheduler.allocator.tables
+        self._ended_rows = {row for row in self._ended_rows if tables.is_live[row]}
+        for row in self._ended_rows:
+            num_tokens = int(tables.num_tokens[row])
+            granted = int(tables.num_blocks[row]) * tables.block_size
+            classes["token"] -= num_tokens
+            classes["granted_unused"] -= granted - num_tokens
+            classes["internal"] += granted
+        return classes
+
+    def _close_preempted(self, scheduler: Scheduler) -> None:
+        """End the tenure of rows that a step took out of the running batch."""
+        running = set(scheduler.running_rows.tolist())
+        for row, sequence in self._sequence_on.items():
+            if row not in running:
+                self._close_tenure(sequence, row)
+
     def _admit(self, admitted: Admitted) -> None:
         for row, index in zip(admitted.rows.tolist(), admitted.sequence_indices, strict=True):
+            self._ended_rows.discard(row)
             previous = self._sequence_on.pop(row, None)
             if previous is not None:
                 # It was preempted: the row is another's now, its record is kept.
@@ -96,12 +121,14 @@ class UsageMeter:
     def _leave(self, sequence: Sequence) -> None:
         row = self._row_of.pop(sequence)
         self._sequence_on.pop(row, None)
-        tenure = _Tenure(
-            float(self._unused_slot_s[row]),
-            int(self._granted_slots[row]),
-            self.elapsed_s - float(self._granted_at_s[row]),
-        )
-        self._earlier.setdefault(sequence, []).append(tenure)
+        self._close_tenure(sequence, row)
+
+    def _close_tenure(self, sequence: Sequence, row: int) -> None:
+        granted_slots = int(self._granted_slots[row])
+        if granted_slots:
+            last_grant_s = self.elapsed_s - float(self._granted_at_s[row])
+            tenure = _Tenure(float(self._unused_slot_s[row]), granted_slots, last_grant_s)
+            self._earlier.setdefault(sequence, []).append(tenure)
         self._unused_slot_s[row] = 0.0
         self._granted_slots[row] = 0
 
@@ -109,6 +136,7 @@ class UsageMeter:
         """Split what the sequence held and did not use."""
         sequence = (finished.request.request_id, finished.sequence_index)
         if sequence in self._row_of:
+            self._ended_rows.add(self._row_of[sequence])
             self._leave(sequence)
         final_tokens = len(finished.tokens) - 1
         for tenure in self._earlier.pop(sequence, []):

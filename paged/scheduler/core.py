@@ -99,8 +99,12 @@ class SchedulerCore:
     def _hold(self, rows: IndexArray) -> None:
         self.held_rows.extend(rows.tolist())
         if not len(self.rows.running):
-            self.allocator.release(np.array(self.held_rows, np.int64))
-            self.held_rows.clear()
+            self.release_held()
+
+    def release_held(self) -> None:
+        """Free what a static batch keeps for sequences that have ended."""
+        self.allocator.release(np.array(self.held_rows, np.int64))
+        self.held_rows.clear()
 
     def _report(self, state: RequestState, place: int, reason: FinishReason) -> None:
         self.finished.append(

@@ -15,17 +15,24 @@ from paged.scheduler.request_state import RequestState
 
 
 def make_room(core: SchedulerCore, plan: StepPlan) -> None:
-    """Free memory held by the latest request, so that earlier ones can grow.
+    """Free memory, so that the earliest running request can grow.
 
-    A request that runs alone cannot gain by being preempted: first what swapped
-    requests still hold on the device is freed, then it ends at the limit of the pool.
+    First goes what a static batch keeps for sequences that have ended, then the latest
+    request is preempted. A request that runs alone cannot gain by that: what swapped
+    requests still hold on the device is freed, then its last sequence ends at the limit
+    of the pool.
     """
     running = core.rows.running
-    victim = core.rows.owner_of(int(running[-1]))
-    if core.rows.owner_of(int(running[0])) is not victim:
+    last = int(running[-1])
+    victim = core.rows.owner_of(last)
+    if core.held_rows:
+        core.release_held()
+    elif core.rows.owner_of(int(running[0])) is not victim:
         preempt(core, plan, victim)
     elif core.swapped:
         restart_swapped(core, plan, core.swapped[-1])
+    elif victim.is_forked:
+        core.end_rows([(last, FinishReason.LENGTH)])
     else:
         core.end_request(victim, FinishReason.LENGTH)
 

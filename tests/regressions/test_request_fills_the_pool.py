@@ -27,3 +27,25 @@ def test_others_are_preempted_before_anybody_ends(make_engine, preemption: str) 
     assert len(engine.tokens("first")) == 33
     assert len(engine.tokens("second")) == 19
     assert engine.finished["second", 0].num_preemptions > 0
+
+
+def test_a_group_alone_ends_its_last_sequence_first(make_engine) -> None:
+    engine = make_engine(num_blocks=8, block_size=1)
+    engine.add("group", [3] * 2, num_new=6, num_sequences=2)
+    engine.run()
+    first, second = engine.finished["group", 0], engine.finished["group", 1]
+    # Two shared tokens leave three of each; then the second gives way to the first.
+    assert len(first.tokens) == 2 + 6
+    assert len(second.tokens) < len(first.tokens)
+    assert second.reason is FinishReason.LENGTH
+
+
+@pytest.mark.parametrize("allocator", ["paged", "virtual"])
+def test_what_ended_in_a_static_batch_gives_way_first(make_engine, allocator: str) -> None:
+    engine = make_engine(
+        num_blocks=6, block_size=1, max_model_len=6, allocator=allocator, batching="static"
+    )
+    engine.add("short", [3] * 3, num_new=1)
+    engine.add("long", [4] * 2, num_new=4)
+    engine.run()
+    assert len(engine.tokens("long")) == 2 + 4

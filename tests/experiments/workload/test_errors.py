@@ -10,7 +10,7 @@ from paged.errors import PagedError
 
 def test_a_broken_requirement_raises_with_its_text() -> None:
     require(True, "never seen")
-    with pytest.raises(WorkloadError, match="^row 3: expected a length$"):
+    with pytest.raises(WorkloadError, match=r"^row 3: expected a length$"):
         require(False, "row 3: expected a length")
 
 

@@ -43,19 +43,30 @@ class Omniscient:
         """Ignore it."""
 
 
+@pytest.mark.parametrize("seed", [7, 8, 9])
+@pytest.mark.parametrize("preemption", ["recompute", "swap"])
 @pytest.mark.parametrize("name", [name for name in ALLOCATORS if name != "static"])
-def test_shares_after_the_fact_equal_the_omniscient_ones(name: str) -> None:
+def test_shares_after_the_fact_equal_the_omniscient_ones(
+    name: str, preemption: str, seed: int
+) -> None:
     cache = CacheConfig(
-        num_blocks=40, block_size=4, max_model_len=MAX_MODEL_LEN, allocator=name, watermark=0.0
+        num_blocks=40,
+        block_size=4,
+        max_model_len=MAX_MODEL_LEN,
+        allocator=name,
+        watermark=0.0,
+        num_host_blocks=20,
     )
     allocator = make_allocator(cache, max_rows=MAX_ROWS)
-    config = SchedulerConfig(max_num_seqs=MAX_ROWS, max_num_batched_tokens=24)
+    config = SchedulerConfig(
+        max_num_seqs=MAX_ROWS, max_num_batched_tokens=24, preemption=preemption
+    )
     scheduler = Scheduler(config, allocator, max_model_len=MAX_MODEL_LEN)
     step_time = AffineStepTime(base_s=0.5, context_s_per_token=0.01, scheduled_s_per_token=0.1)
     meter, omniscient = UsageMeter(MAX_ROWS), Omniscient()
     executor = SimulatedExecutor(step_time, MAX_ROWS)
     engine = Engine(scheduler, executor, VirtualClock(), [meter, omniscient])
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(seed)
     for i in range(60):
         prompt, output = int(rng.integers(1, 30)), int(rng.integers(1, 30))
         request = Request(
@@ -74,6 +85,32 @@ def test_shares_after_the_fact_equal_the_omniscient_ones(name: str) -> None:
     assert meter.elapsed_s == pytest.approx(engine.now_s)
     assert expected["internal"] > 0.0
     assert (num_preemptions > 0) == (name in ("paged", "virtual"))
+
+
+def test_what_a_static_batch_keeps_for_ended_sequences_is_internal() -> None:
+    cache = CacheConfig(num_blocks=32, block_size=4, max_model_len=64, allocator="static")
+    allocator = make_allocator(cache, max_rows=2)
+    config = SchedulerConfig(max_num_seqs=2, batching="static")
+    scheduler = Scheduler(config, allocator, max_model_len=64)
+    step_time = AffineStepTime(base_s=1.0, context_s_per_token=0.0, scheduled_s_per_token=0.0)
+    meter = UsageMeter(2)
+    engine = Engine(scheduler, SimulatedExecutor(step_time, 2), VirtualClock(), [meter])
+    for name, num_new_tokens in (("short", 1), ("long", 3)):
+        engine.add_request(
+            Request(
+                request_id=name,
+                prompt_tokens=length_only_prompt(10),
+                max_new_tokens=num_new_tokens,
+            )
+        )
+    while engine.has_work:
+        engine.step()
+    # Of 2 x 64 slots over 3 s: short fills 10 for 1 s; long 10, 11, 12 of 12 in the end.
+    slot_s = {name: share * 128 * 3 for name, share in meter.shares().items()}
+    assert slot_s["token"] == pytest.approx(10 + 10 + 11 + 12)
+    assert slot_s["reserved"] == pytest.approx(2 + 1)
+    assert slot_s["internal"] == pytest.approx(54 + 2 * 64 + 3 * 52)
+    assert slot_s["granted_unused"] == pytest.approx(0.0)
 
 
 def test_nothing_measured_gives_no_shares() -> None:
