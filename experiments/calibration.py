@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from experiments.output import published, require_writable
 from experiments.report.calibration_figure import draw_calibration
-from experiments.results import published, require_writable
 from experiments.sim.calibrate import (
     CACHE,
     GPU,

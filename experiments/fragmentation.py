@@ -14,15 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.options import Options, parse_options
+from experiments.output import published, require_writable
 from experiments.plan import Plan, make_plan
 from experiments.report import summary_table, write_report
-from experiments.results import (
-    published,
-    require_writable,
-    schedule_name,
-    summary_row,
-    write_results,
-)
+from experiments.results import schedule_name, summary_row, write_results
 from experiments.sim.jobs import Job, run_jobs
 from experiments.workload import WorkloadError
 from paged.allocator.registry import ALLOCATORS

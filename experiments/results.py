@@ -1,16 +1,12 @@
-"""Write results: CSV files, run.json, and all of them at once or none."""
+"""Write results: CSV files and run.json."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import platform
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +17,6 @@ from experiments.options import Options
 from experiments.plan import Plan
 from experiments.sim.jobs import Outcome
 from experiments.sim.setup import Trial
-from paged.errors import ConfigError
 
 Cell = str | int | float | None
 
@@ -179,37 +174,3 @@ def _git_id() -> str | None:
 def schedule_name(allocator: str) -> str:
     """Name the file of an allocator's schedule."""
     return f"schedule_{allocator}.json.gz"
-
-
-def _nearest(out: Path) -> Path:
-    """Find out, or the closest folder above it, that exists."""
-    return next(path for path in (out, *out.absolute().parents) if path.exists())
-
-
-def require_writable(out: Path) -> None:
-    """Raise ConfigError if a results folder cannot be made here. Writes nothing."""
-    parent = _nearest(out)
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise ConfigError(f"cannot write results to {out}: {parent} is not a writable folder")
-
-
-@contextmanager
-def published(out: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield a scratch folder near `out` whose files move there if all goes well.
-
-    owned: names that an earlier run may have left in out and this one may not write;
-        those it does not write are removed, so that out never mixes two runs.
-    Mutates: out, only when the block ends without an exception; other files stay.
-    """
-    # In the folder that require_writable saw: the same file system, and no new parents.
-    scratch = Path(tempfile.mkdtemp(dir=_nearest(out), prefix=f".{out.name}-"))
-    try:
-        yield scratch
-        out.mkdir(parents=True, exist_ok=True)
-        written = sorted(path.name for path in scratch.iterdir())
-        for name in written:
-            (scratch / name).replace(out / name)
-        for name in set(owned).difference(written):
-            (out / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(scratch)

@@ -1,4 +1,4 @@
-"""Results on disk: all or nothing, equal bytes for equal values."""
+"""Results on disk: equal bytes for equal values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pytest
 
 from experiments.options import Options
 from experiments.plan import make_plan
-from experiments.results import published, require_writable, summary_row, write_results
+from experiments.results import summary_row, write_results
 from experiments.sim.jobs import Outcome
-from paged.errors import ConfigError
 
 OPTIONS = Options(seeds=2, num_requests=20, allocators=("reserved-oracle", "paged"))
 
@@ -84,55 +83,3 @@ def test_run_json_says_what_ran(tmp_path, plan, outcomes):
 def test_a_row_starts_with_what_identifies_it(outcomes):
     row = summary_row(next(iter(outcomes.values())))
     assert list(row)[:5] == ["workload", "allocator", "block_size", "seed", "capacity_slots"]
-
-
-def test_results_appear_at_the_end_and_other_files_stay(tmp_path):
-    out = tmp_path / "deep" / "results"
-    with published(out) as scratch:
-        (scratch / "a.csv").write_text("new")
-        assert not out.exists()
-    assert [path.name for path in out.iterdir()] == ["a.csv"]
-    (out / "mine.txt").write_text("kept")
-    (out / "old.png").write_text("stale")
-    with published(out, owned=["a.csv", "old.png"]) as scratch:
-        (scratch / "a.csv").write_text("newer")
-        assert (out / "a.csv").read_text() == "new"
-    assert sorted(path.name for path in out.iterdir()) == ["a.csv", "mine.txt"]
-    assert (out / "a.csv").read_text() == "newer"
-    assert [path.name for path in out.parent.iterdir()] == ["results"]
-
-
-def test_results_that_fail_leave_no_new_folder(tmp_path):
-    def write_half() -> None:
-        with published(tmp_path / "deep" / "results") as scratch:
-            (scratch / "a.csv").write_text("half")
-            raise ConfigError("no")
-
-    with pytest.raises(ConfigError):
-        write_half()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_failure_leaves_the_old_results_and_no_scratch(tmp_path):
-    out = tmp_path / "results"
-    out.mkdir()
-    (out / "a.csv").write_text("old")
-
-    def write_half() -> None:
-        with published(out, owned=["a.csv"]) as scratch:
-            (scratch / "a.csv").write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_half()
-    assert [path.name for path in tmp_path.iterdir()] == ["results"]
-    assert (out / "a.csv").read_text() == "old"
-
-
-def test_a_folder_that_cannot_be_made_is_refused_at_once(tmp_path):
-    (tmp_path / "file").write_text("")
-    for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ConfigError, match="file is not a writable folder"):
-            require_writable(out)
-    require_writable(tmp_path / "new" / "folder")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
