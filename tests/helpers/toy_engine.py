@@ -81,11 +81,10 @@ class ToyEngine:
         """Run one step and check what it did."""
         finished = self.engine.step()
         self.scheduler.check_integrity()
-        at_pool_limit: dict[str, list[Finished]] = {}
         for sequence in finished:
-            self._check_tokens(sequence, at_pool_limit)
-        for sequences in at_pool_limit.values():
-            assert self._num_blocks_wanted(sequences) > self.cache.num_blocks, "ended too early"
+            if self._ended_at_pool_limit(sequence):
+                num_wanted = self._num_blocks_wanted(sequence.request, finished)
+                assert num_wanted > self.cache.num_blocks, "ended too early"
         return finished
 
     def run(self, max_steps: int = 2_000) -> dict[tuple[str, int], Finished]:
@@ -142,7 +141,8 @@ class ToyEngine:
         self._ended[key] = finished
         self.finished[finished.request.request_id, finished.sequence_index] = finished
 
-    def _check_tokens(self, sequence: Finished, at_pool_limit: dict[str, list[Finished]]) -> None:
+    def _ended_at_pool_limit(self, sequence: Finished) -> bool:
+        """Check the tokens of an ended sequence; say whether memory ended it."""
         expected, is_stopped = self.expected(sequence.request, sequence.sequence_index)
         tokens = sequence.tokens.tolist()
         assert tokens == expected[: len(tokens)]
@@ -150,19 +150,24 @@ class ToyEngine:
         if sequence.reason is FinishReason.STOP:
             assert is_stopped
             assert tokens == expected
-        elif sequence.reason is FinishReason.LENGTH and tokens != expected:
-            at_pool_limit.setdefault(sequence.request.request_id, []).append(sequence)
+        return sequence.reason is FinishReason.LENGTH and tokens != expected
 
-    def _num_blocks_wanted(self, sequences: list[Finished]) -> int:
-        """Blocks needed to go on with sequences that share no more than their prompt."""
+    def _num_blocks_wanted(self, request: Request, finished: list[Finished]) -> int:
+        """Blocks needed to go on with all sequences of a request that share its prompt only."""
+        rows = self.scheduler._core.rows
+        lengths = [len(sequence.tokens) for sequence in finished if sequence.request is request]
+        lengths += [
+            int(rows.num_tokens[row])
+            for row, owner in enumerate(rows.owner)
+            if owner is not None and owner.request is request
+        ]
         size = self.cache.block_size
-        lengths = [len(sequence.tokens) for sequence in sequences]
         if self.cache.allocator == "virtual":
             per_page = self.cache.blocks_per_page
             whole_pages = self.cache.num_blocks // per_page
             wanted = sum(math.ceil(length / (size * per_page)) for length in lengths)
             return self.cache.num_blocks + 1 if wanted > whole_pages else 0
-        num_shared = sequences[0].request.num_prompt_tokens // size
+        num_shared = request.num_prompt_tokens // size
         return num_shared + sum(math.ceil(length / size) - num_shared for length in lengths)
 
     def _resident_columns(self, row: int) -> list[int]:

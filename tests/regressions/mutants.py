@@ -85,8 +85,8 @@ MUTANTS = (
     Mutant(
         test="test_request_fills_the_pool.py",
         source="scheduler/preemption.py",
-        old="    if core.rows.owner_of(int(running[0])) is not victim:\n",
-        new="    if False:\n",
+        old="    elif core.rows.owner_of(int(running[0])) is not victim:\n",
+        new="    elif False:\n",
     ),
     Mutant(
         test="test_fork_is_all_or_nothing.py",

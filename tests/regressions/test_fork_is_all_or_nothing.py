@@ -40,9 +40,10 @@ def test_a_group_that_cannot_part_waits_for_a_running_request(make_engine) -> No
     assert [len(engine.tokens("group", i)) for i in range(4)] == [14, 14, 14, 14]
 
 
-def test_a_group_alone_that_cannot_part_ends_with_one_token_each(make_engine) -> None:
+def test_a_group_alone_gives_up_its_last_sequences_first(make_engine) -> None:
     engine = make_engine(num_blocks=4)
     engine.add("group", [2] * 10, num_new=4, num_sequences=4)
     finished = engine.run()
-    assert [len(sequence.tokens) for sequence in finished.values()] == [11, 11, 11, 11]
+    # Two blocks hold the shared prompt: there is room for two tails, then for one.
+    assert [len(engine.tokens("group", i)) for i in range(4)] == [14, 13, 11, 11]
     assert {sequence.reason for sequence in finished.values()} == {FinishReason.LENGTH}

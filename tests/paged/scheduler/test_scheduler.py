@@ -44,7 +44,12 @@ requests = st.fixed_dictionaries(
     }
 )
 # Only paged swaps; every other arm preempts by recompute, if at all.
-ARMS = {name: (name, "recompute") for name in ALLOCATORS} | {"paged-swap": ("paged", "swap")}
+ARMS = {kind.name: (kind.name, "recompute", kind.batching) for kind in ALLOCATORS.values()}
+ARMS |= {
+    "paged-swap": ("paged", "swap", "continuous"),
+    "paged-static": ("paged", "swap", "static"),
+    "virtual-static": ("virtual", "recompute", "static"),
+}
 
 
 def most_preemptions(num_blocks: int) -> int:
@@ -63,7 +68,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def start(self, data: st.DataObject) -> None:
-        allocator, preemption = ARMS[self.arm]
+        allocator, preemption, batching = ARMS[self.arm]
         is_paged = allocator == "paged"
         block_size = data.draw(st.integers(1, 4), "block_size")
         least = math.ceil(MAX_MODEL_LEN / block_size)
@@ -86,7 +91,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             max_num_seqs=MAX_ROWS,
             max_num_batched_tokens=budget,
             policy=data.draw(st.sampled_from(["fcfs", "priority"]), "policy"),
-            batching=ALLOCATORS[allocator].batching,
+            batching=batching,
             preemption=preemption,
             lookahead=data.draw(st.integers(0, 2), "lookahead"),
         )
