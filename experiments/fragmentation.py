@@ -7,87 +7,23 @@ and report.html. `--trace FILE` does the same with a real trace; `--help` lists 
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from experiments.options import Options, parse_options
-from experiments.output import published, require_writable
-from experiments.plan import Plan, make_plan
-from experiments.report import summary_table, write_report
-from experiments.results import schedule_name, summary_row, write_results
-from experiments.sim.jobs import Job, run_jobs
-from experiments.workload import WorkloadError
-from paged.allocator.registry import ALLOCATORS
-from paged.errors import ConfigError, RequestRefused
-
-BAD_INPUT, INTERRUPTED = 2, 130
+from experiments.command import run_command, start
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiment and return the exit status: 2, and one line, for bad input."""
-    try:
-        run(parse_options(sys.argv[1:] if arguments is None else arguments))
-    except (ConfigError, WorkloadError, RequestRefused) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("interrupted: nothing was written", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+    return run_command(lambda: _run(sys.argv[1:] if arguments is None else arguments))
 
 
-def run(options: Options) -> None:
-    """Simulate, write the results folder and print the summary.
+def _run(arguments: Sequence[str]) -> None:
+    from experiments.fragmentation_run import run
+    from experiments.options import parse_options
 
-    Raises: ConfigError, WorkloadError, RequestRefused for bad input; nothing is written.
-    """
-    require_writable(options.out)
-    plan = make_plan(options)
-    if not options.json:
-        print(next(iter(plan.workloads.values())).accounting)
-    with published(options.out, owned=_files_of_some_runs()) as directory:
-        jobs = _jobs(options, plan, directory)
-        outcomes = {one.trial: one for one in run_jobs(jobs, num_processes=options.jobs)}
-        write_results(directory, options, plan, outcomes)
-        write_report(directory)
-        table = summary_table(directory)
-    if options.json:
-        rows = [summary_row(outcomes[trial]) for trial in plan.headline]
-        print(json.dumps(rows, indent=2))
-    else:
-        print(table)
-        print(f"report: {options.out / 'report.html'}")
-
-
-def _jobs(options: Options, plan: Plan, directory: Path) -> list[Job]:
-    """List the runs; headline arms keep curves of the first seed, and schedules on demand."""
-    shown = {trial for trial in plan.headline if trial.seed == options.seed}
-    return [
-        Job(
-            trial=trial,
-            setup=plan.setup,
-            workload=plan.workloads[trial.seed],
-            keeps_series=trial in shown,
-            schedule=directory / schedule_name(trial.allocator)
-            if options.chrome_trace and trial in shown
-            else None,
-        )
-        for trial in plan.trials
-    ]
-
-
-def _files_of_some_runs() -> list[str]:
-    """Name the files that a run writes or not, as it was asked to."""
-    # Here and not at the top: the processes that simulate need no drawing library.
-    from experiments.report.figures.catalogue import FIGURES
-
-    return [*(kind.filename for kind in FIGURES), *map(schedule_name, ALLOCATORS)]
+    run(parse_options(arguments))
 
 
 if __name__ == "__main__":
-    # A polite kill cleans up as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
+    start(main)

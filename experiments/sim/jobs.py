@@ -6,8 +6,9 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from experiments.sim.setup import Setup, Trial
 from experiments.sim.summary import Measures, summarise
 from experiments.workload import Workload
 from paged.engine.chrome_trace import chrome_trace
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,15 +86,36 @@ def _completed(jobs: Sequence[Job], num_processes: int) -> Iterator[Outcome]:
         return
     # Spawned, not forked: the same on every platform, and safe beside threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(num_processes, context, _die_on_interrupt) as pool:
-        futures = [pool.submit(run_job, job) for job in jobs]
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(num_processes, context, _start_worker) as pool:
+        futures: list[Future[Outcome]] = []
         try:
+            # The first starts the workers, which a signal must not cut short: each takes
+            # it, if one came, once it is up.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+            try:
+                futures.extend([pool.submit(run_job, job) for job in jobs])
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             for future in as_completed(futures):
                 yield future.result()
         finally:
+            if not all(future.done() for future in futures):
+                # Nobody will read what they still compute, perhaps for minutes.
+                for worker in set(multiprocessing.active_children()) - others:
+                    worker.terminate()
             pool.shutdown(cancel_futures=True)
 
 
-def _die_on_interrupt() -> None:
-    """Let Ctrl-C end a worker at once and in silence; the parent says what happened."""
+def _start_worker() -> None:
+    """Let a worker end at once and in silence on Ctrl-C, and with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -5,23 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from experiments import calibration
-from experiments.calibration import is_accepted, main
-from experiments.sim.calibrate import Score
-
-GOOD = Score(
-    running_mae=3.0,
-    kv_mae_points=3.0,
-    mean_ttft_s=1.0,
-    mean_latency_s=1.0,
-    ttft_error_pct=-5.0,
-    latency_error_pct=5.0,
-)
+from experiments import calibration_run
+from experiments.calibration import main
+from experiments.command import BAD_INPUT, INTERRUPTED
 
 
 def test_the_calibration_keeps_its_bounds(
@@ -54,20 +44,18 @@ def test_the_calibration_keeps_its_bounds(
     assert "not fitted" in printed
 
 
-def test_bounds_are_inclusive_and_each_one_counts() -> None:
-    assert is_accepted(GOOD)
-    assert not is_accepted(replace(GOOD, running_mae=3.01))
-    assert not is_accepted(replace(GOOD, kv_mae_points=3.01))
-    assert not is_accepted(replace(GOOD, ttft_error_pct=-5.01))
-    assert not is_accepted(replace(GOOD, latency_error_pct=5.01))
-
-
+@pytest.mark.parametrize("folder", [None, ""])
 def test_without_traces_one_line_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.delenv("PAGED_TRACES", raising=False)
+    if folder is not None:
+        monkeypatch.setenv("PAGED_TRACES", folder)
     monkeypatch.chdir(tmp_path)
-    assert main([]) == calibration.BAD_INPUT
+    assert main([]) == BAD_INPUT
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "--trace-dir DIR or set PAGED_TRACES" in error
@@ -78,6 +66,56 @@ def test_a_folder_without_the_run_is_refused_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = main(["--trace-dir", str(tmp_path), "--out", str(tmp_path / "out")])
-    assert status == calibration.BAD_INPUT
+    assert status == BAD_INPUT
     assert "sharegpt_multiturn_300_blk16" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["more"], "unrecognized arguments: more"),
+        (["--out"], "--out: expected one argument"),
+        (["--out", ""], "--out: expected a path, got ''"),
+        (["--trace-dir", "a\0b"], r"--trace-dir: expected a path, got 'a\x00b'"),
+        (["--trace-dir", ".", "--out", "a" * 300], "cannot write results to"),
+    ],
+)
+def test_bad_flags_are_one_line_and_status_2(
+    flags: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(flags) == BAD_INPUT
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert message in error
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("raised", "answer"),
+    [
+        (KeyboardInterrupt(), (INTERRUPTED, "interrupted: nothing was written\n")),
+        (OSError(28, "disk full"), (BAD_INPUT, "error: [Errno 28] disk full\n")),
+    ],
+)
+def test_a_run_that_is_stopped_says_so_in_one_line(
+    raised: BaseException,
+    answer: tuple[int, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stop(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(calibration_run, "load_measured_run", stop)
+    status = main(["--trace-dir", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert (status, capsys.readouterr().err) == answer
     assert not list(tmp_path.iterdir())

@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from experiments import fragmentation
+from experiments.command import INTERRUPTED
 from experiments.fragmentation import main
 
 SMALL = ["--num-requests", "60", "--seeds", "2", "--allocators", "reserved-oracle,paged", "--quick"]
@@ -199,31 +200,47 @@ def test_the_process_exits_with_status_2():
     assert done.stderr.count("\n") == 1
 
 
-def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch, capsys):
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    for name in ("run_jobs", "write_report"):
-        with monkeypatch.context() as patch:
-            patch.setattr(fragmentation, name, interrupted)
-            assert main([*SMALL, "--jobs", "1", "--out", str(tmp_path / "out")]) == 130
-        assert list(tmp_path.iterdir()) == []
-        assert capsys.readouterr().err.endswith("interrupted: nothing was written\n")
-
-
-def test_a_killed_process_leaves_nothing(tmp_path):
-    command = [sys.executable, "-m", "experiments.fragmentation", "--jobs", "1"]
+def ended(out: Path, sent: signal.Signals, *, is_started: Callable[[], bool]) -> str:
+    """Send a signal to a run in two processes once it has started; return its stderr."""
+    command = [sys.executable, "-m", "experiments.fragmentation", "--jobs", "2", "--out", str(out)]
     with subprocess.Popen(
-        [*command, "--out", str(tmp_path / "deep" / "out")],
+        command,
         cwd=Path(__file__).parents[2],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     ) as process:
-        while process.poll() is None and not list(tmp_path.iterdir()):
+        while process.poll() is None and not is_started():
             time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        _, error = process.communicate()
-    assert process.returncode == fragmentation.INTERRUPTED
+        process.send_signal(sent)
+        # Its workers hold the same pipe: this returns when the last of them is gone.
+        _, error = process.communicate(timeout=20)
+    assert process.returncode == (INTERRUPTED if sent is not signal.SIGKILL else -sent)
+    return error
+
+
+def test_a_killed_process_leaves_nothing(tmp_path):
+    def has_written() -> bool:
+        return bool(list(tmp_path.iterdir()))
+
+    error = ended(tmp_path / "deep" / "out", signal.SIGTERM, is_started=has_written)
     assert error.endswith("interrupted: nothing was written\n")
+    assert "Traceback" not in error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_end_with_a_parent_that_had_no_chance_to_stop_them(tmp_path):
+    def has_written() -> bool:
+        if not list(tmp_path.iterdir()):
+            return False
+        time.sleep(3.0)  # its workers have started
+        return True
+
+    ended(tmp_path / "out", signal.SIGKILL, is_started=has_written)
+
+
+def test_an_interrupt_while_modules_load_is_no_traceback(tmp_path):
+    began = time.monotonic()
+    error = ended(tmp_path, signal.SIGINT, is_started=lambda: time.monotonic() > began + 0.3)
+    assert error == "interrupted: nothing was written\n"
