@@ -20,7 +20,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 fragmentation: $(BASE) ## paged versus contiguous KV memory: table, figures, CSV, report
-	$(PY) -m experiments.fragmentation $(ARGS)
+	@$(PY) -m experiments.fragmentation $(ARGS)
 
 test: $(DEV) ## all tests
 	$(TESTS) $(ARGS)

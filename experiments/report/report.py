@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from experiments.report.results import load_results
-from experiments.report.tables import headline_table, paper_table
+from experiments.report.tables import detail_table, headline_table, paper_table
 
 PAGE_NAME = "report.html"
 
@@ -40,6 +40,9 @@ def summary_table(directory: Path) -> str:
     parts: list[str] = []
     for workload in results.workloads():
         parts.append(headline_table(results, workload).render())
+        details = detail_table(results, workload)
+        if details is not None:
+            parts.append(details.render())
         beside = paper_table(results, workload)
         if beside is not None:
             parts.append(beside.render())

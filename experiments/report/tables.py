@@ -19,6 +19,8 @@ ORACLE_MARK = "*"
 BATCH_MARK = "†"
 # a gap that the time weights make and a reader should know of
 MAX_STEP_GAP_PCT = 1.0
+# Below this share of waiting time a row does not stand for its whole window.
+MOST_OF_THE_TIME_PCT = 99.0
 Measures = Sequence[tuple[str, str, int]]
 """(column, header, decimals)"""
 
@@ -66,6 +68,7 @@ def headline_table(results: Results, workload: str) -> Table:
             *regime(results, frame).splitlines(),
             MEASURE_NOTE,
             *_arm_notes(arms),
+            *_waiting_notes(frame, arms),
             *_window_notes(frame, arms),
             *_step_notes(frame, arms),
         ),
@@ -87,6 +90,21 @@ def _arm_notes(arms: list[Arm]) -> list[str]:
     if any(arm.name == "reserved-pow2" for arm in arms):
         notes.append(POW2_NOTE)
     return notes
+
+
+def _waiting_notes(frame: Frame, arms: list[Arm]) -> list[str]:
+    """Say what time the shares of an arm cover where that is not all of the window."""
+    rarely: list[str] = []
+    for arm in arms:
+        waiting = estimate(frame.where(allocator=arm.name)["waiting_share_pct"]).mean
+        if waiting < MOST_OF_THE_TIME_PCT:
+            rarely.append(f"{arm.name} {waiting:.1f} %")
+    if not rarely:
+        return []
+    return [
+        f"Not bound by memory all the time: {', '.join(rarely)}. Shares and batch of these cover"
+        " the waiting time alone, or all busy time where nothing waits: compare them with care."
+    ]
 
 
 def _window_notes(frame: Frame, arms: list[Arm]) -> list[str]:

@@ -83,7 +83,7 @@ _KINDS = (
     ),
     AllocatorKind(
         name="reserved-pow2",
-        description="prompt + output rounded up to a power of two (25 -> 32), buddy allocator",
+        description="prompt + the output rounded up to a power of two (25 -> 32), buddy allocator",
         build=_reserved(reserve_pow2, _buddy),
         needs_future=True,
     ),

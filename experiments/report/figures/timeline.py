@@ -7,7 +7,7 @@ from itertools import zip_longest
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from experiments.report.arms import Arm, in_order
 from experiments.report.frame import Frame
@@ -127,6 +127,7 @@ def draw_batch(results: Results) -> Figure | None:
     running.set(ylabel="running requests", ylim=(0, None))
     preemptions.set(ylabel="preemptions\n(cumulative)", ylim=(0, None))
     preemptions.set_xlabel("simulated time (s)")
+    preemptions.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
     preemptions.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     running.margins(x=0)
     running.set_xlim(left=0)

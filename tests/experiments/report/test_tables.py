@@ -51,6 +51,23 @@ def test_weights_that_matter_and_short_runs_are_named(write_results: Callable[..
     assert notes[-1] == "token % if all steps weighed the same: reserved-max 97.5."
 
 
+def test_arms_that_memory_seldom_binds_are_named(write_results: Callable[..., Path]) -> None:
+    folder = write_results("paged", "reserved-max")
+    assert not any(
+        "Not bound" in note for note in headline_table(load_results(folder), WORKLOAD).notes
+    )
+    path = folder / "fragmentation.csv"
+    lines = path.read_text().splitlines()
+    changed = [line.replace("99.5000", "4.7000") if "paged" in line else line for line in lines]
+    path.write_text("\n".join(changed) + "\n")
+    (note,) = [
+        note
+        for note in headline_table(load_results(folder), WORKLOAD).notes
+        if note.startswith("Not bound by memory all the time: paged 4.7 %.")
+    ]
+    assert "compare them with care" in note
+
+
 def test_beside_the_paper_every_third_row_is_the_difference(
     write_results: Callable[..., Path],
 ) -> None:
