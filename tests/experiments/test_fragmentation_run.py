@@ -19,7 +19,9 @@ SMALL = ["--num-requests", "20", "--seeds", "1", "--allocators", "paged", "--no-
     ],
 )
 @pytest.mark.parametrize("name", ["run_jobs", "write_results", "write_report"])
-def test_a_run_that_is_stopped_leaves_nothing(name, raised, answer, tmp_path, monkeypatch, capsys):
+def test_a_run_that_is_stopped_leaves_nothing(
+    name, raised, answer, *, tmp_path, monkeypatch, capsys
+):
     def stop(*_: object, **__: object) -> None:
         raise raised
 
