@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, NoReturn, get_type_hints
+from typing import Annotated, get_type_hints
 
+from experiments.command import Parser, parse_path
 from experiments.sim.setup import DEFAULT_BLOCK_SIZE, DEFAULT_WATERMARK, STEP_TIMES
 from experiments.workload import ARRIVALS, SYNTHETIC
+from experiments.workload.values import MAX_LENGTH_TOKENS
 from paged.errors import ConfigError
 
 HEADLINE = (
@@ -22,40 +23,55 @@ HEADLINE = (
     "paged",
 )
 
-
-def _whole(text: str) -> int:
-    """Parse a whole number of at least 1."""
-    value = int(text) if text.strip().isdecimal() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
-    return value
+# Far above any server, and small enough that the tables of a run fit the memory of one.
+MAX_KV_SLOTS = 2**26
+MAX_NUM_SEQS = 2**16
+MAX_REQUESTS = 10_000_000
+MAX_MODEL_LEN = 2 * MAX_LENGTH_TOKENS
 
 
-def _seed(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got {text!r}")
-    return int(text)
+def _whole(most: int, *, least: int = 1) -> Callable[[str], int]:
+    """Make a parser of whole numbers from least to most."""
+
+    def parse(text: str) -> int:
+        digits = text.strip()
+        # Longer text is above any bound, and may be too long to convert.
+        value = int(digits) if digits.isdecimal() and len(digits) <= 20 else -1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {least} to {most}, got {text!r:.40}"
+            )
+        return value
+
+    return parse
 
 
 def _real(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from error
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r:.40}") from error
 
 
-def _positive(text: str) -> float:
-    value = _real(text)
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
-    return value
+def _between(least: float, most: float) -> Callable[[str], float]:
+    """Make a parser of numbers from least to most."""
+
+    def parse(text: str) -> float:
+        value = _real(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"expected a number from {least:g} to {most:g}, got {text!r:.40}"
+            )
+        return value
+
+    return parse
 
 
 def _share(text: str) -> float:
     value = _real(text)
     if not 0.0 <= value < 1.0:
         raise argparse.ArgumentTypeError(
-            f"expected a share of at least 0 and below 1, got {text!r}"
+            f"expected a share of at least 0 and below 1, got {text!r:.40}"
         )
     return value
 
@@ -91,21 +107,27 @@ class Options:
     ] = None
     trace: Annotated[
         Path | None,
-        Flag(Path, "FILE", "trace instead: Azure, Mooncake, Bailian or prefill,decode; .gz too"),
+        Flag(
+            parse_path, "FILE", "trace instead: Azure, Mooncake, Bailian or prefill,decode; .gz too"
+        ),
     ] = None
     cdf: Annotated[
-        Path | None, Flag(Path, "FILE", "length quantiles instead: CSV, or JSON by model")
+        Path | None, Flag(parse_path, "FILE", "length quantiles instead: CSV, or JSON by model")
     ] = None
     cdf_model: Annotated[str | None, Flag(str, "NAME", "which model of the --cdf file")] = None
     num_requests: Annotated[
         int | None,
-        Flag(_whole, "N", "requests to serve (default: a whole trace, or enough to complete 500)"),
+        Flag(
+            _whole(MAX_REQUESTS),
+            "N",
+            "requests to serve (default: a whole trace, or enough to complete 500)",
+        ),
     ] = None
     arrivals: Annotated[
         str, Flag(str, "NAME", f"{', '.join(ARRIVALS)} (default saturated: all queued at once)")
     ] = "saturated"
     rate: Annotated[
-        float | None, Flag(_positive, "X", "requests per second of --arrivals poisson")
+        float | None, Flag(_between(1e-6, 1e9), "X", "requests per second of --arrivals poisson")
     ] = None
     model: Annotated[
         str | None,
@@ -131,45 +153,49 @@ class Options:
     kv_gib: Annotated[
         float | None,
         Flag(
-            _positive,
+            _between(1e-6, 2**20),
             "X",
             "KV pool in GiB (default 12 for opt-13b on a100-40gb, else what the weights leave)",
         ),
     ] = None
     kv_slots: Annotated[
-        int | None, Flag(_whole, "N", "KV pool in tokens; overrides --kv-gib, --model and --gpu")
+        int | None,
+        Flag(_whole(MAX_KV_SLOTS), "N", "KV pool in tokens; overrides --kv-gib, --model and --gpu"),
     ] = None
     max_model_len: Annotated[
         int | None,
         Flag(
-            _whole,
+            _whole(MAX_MODEL_LEN),
             "N",
             "longest prompt + output (default 2048; with --trace or --cdf the power"
             " of two that keeps every row)",
         ),
     ] = None
     max_num_seqs: Annotated[
-        int, Flag(_whole, "N", "most requests that run at once (default 1024)")
+        int, Flag(_whole(MAX_NUM_SEQS), "N", "most requests that run at once (default 1024)")
     ] = 1024
     max_num_batched_tokens: Annotated[
-        int | None, Flag(_whole, "N", "token budget of a step (default: a prompt takes one step)")
+        int | None,
+        Flag(_whole(2**30), "N", "token budget of a step (default: a prompt takes one step)"),
     ] = None
     allocators: Annotated[
         tuple[str, ...],
         Flag(_names, "A,B", f"allocators to compare (default {', '.join(HEADLINE)})"),
     ] = HEADLINE
-    block_size: Annotated[int, Flag(_whole, "N", "slots per block (default 16)")] = (
+    block_size: Annotated[int, Flag(_whole(MAX_KV_SLOTS), "N", "slots per block (default 16)")] = (
         DEFAULT_BLOCK_SIZE
     )
     watermark: Annotated[
         float, Flag(_share, "X", "share of the blocks kept free at admission (default 0.01)")
     ] = DEFAULT_WATERMARK
     page_kib: Annotated[
-        int, Flag(_whole, "N", "physical page of the virtual allocator in KiB (default 2048)")
+        int,
+        Flag(_whole(2**30), "N", "physical page of the virtual allocator in KiB (default 2048)"),
     ] = 2048
-    seed: Annotated[int, Flag(_seed, "N", "first seed (default 0)")] = 0
+    seed: Annotated[int, Flag(_whole(2**32 - 1, least=0), "N", "first seed (default 0)")] = 0
     seeds: Annotated[
-        int | None, Flag(_whole, "N", "number of seeds (default 3; 1 with --quick or --trace)")
+        int | None,
+        Flag(_whole(1_000), "N", "number of seeds (default 3; 1 with --quick or --trace)"),
     ] = None
     quick: Annotated[bool, Flag(str, "", "fewer requests, seeds and sweep points")] = False
     no_ablations: Annotated[
@@ -184,9 +210,11 @@ class Options:
             " for ui.perfetto.dev",
         ),
     ] = False
-    jobs: Annotated[int | None, Flag(_whole, "N", "processes (default: one per core)")] = None
+    jobs: Annotated[int | None, Flag(_whole(1_024), "N", "processes (default: one per core)")] = (
+        None
+    )
     out: Annotated[
-        Path, Flag(Path, "DIR", "folder for results (default results/fragmentation)")
+        Path, Flag(parse_path, "DIR", "folder for results (default results/fragmentation)")
     ] = Path("results/fragmentation")
     json: Annotated[bool, Flag(str, "", "print the summary as JSON, not as a table")] = False
 
@@ -229,20 +257,12 @@ def _require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that leaves reporting errors to the caller."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message}; see --help")
-
-
 def parse_options(arguments: Sequence[str]) -> Options:
     """Parse a command line. Raises ConfigError; exits on --help."""
-    parser = _Parser(
+    parser = Parser(
         prog="python -m experiments.fragmentation",
         description="Paged versus contiguous KV memory, measured by the production allocators and"
         " scheduler under simulated time. Without flags: Figure 2 of the vLLM paper.",
-        allow_abbrev=False,
     )
     hints = get_type_hints(Options, include_extras=True)
     for one in fields(Options):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from experiments.options import Options
+from experiments.options import MAX_KV_SLOTS, Options
 from experiments.sim.closed_forms import paged_batch
 from experiments.sim.setup import Setup, Trial
 from experiments.workload import SYNTHETIC, Workload, from_quantiles, load_trace, make_arrivals
@@ -25,6 +25,8 @@ QUICK_COMPLETIONS = 60
 # Measured: warm-up completes about two batches of requests, the drain one.
 BATCHES_OUTSIDE_WINDOW = 3
 LENGTH_SAMPLE = 4_096
+# The engine keeps an int32 for each, in memory that is taken as it is written.
+MAX_ROW_TOKENS = 2**32
 
 # Source: vLLM paper, table 1: what OPT-13B leaves of an A100-40GB.
 PAPER_MODEL, PAPER_GPU, PAPER_KV_GIB, PAPER_MAX_MODEL_LEN = "opt-13b", "a100-40gb", 12.0, 2_048
@@ -59,8 +61,14 @@ def make_plan(options: Options) -> Plan:
     seeds = range(options.seed, options.seed + _num_seeds(options))
     model, gpu = _machine(options)
     slots = _kv_slots(options, model, gpu)
+    if slots > MAX_KV_SLOTS:
+        raise ConfigError(
+            f"the KV pool would have {slots} slots, expected at most {MAX_KV_SLOTS};"
+            " give fewer by --kv-slots or --kv-gib"
+        )
     source = load_trace(options.trace) if options.trace else _draw(options, 0, LENGTH_SAMPLE)
     max_model_len = options.max_model_len or _longest(options, source)
+    _require_rows(options.max_num_seqs, max_model_len)
     source = _bare(source.fit(max_model_len))
     num_requests = _num_requests(options, source, slots)
     setup = Setup(
@@ -119,6 +127,15 @@ def _kv_slots(options: Options, model: ModelShape, gpu: HardwareSpec) -> int:
             f" ({model.kv_bytes_per_token} bytes); raise it"
         )
     return slots
+
+
+def _require_rows(max_num_seqs: int, max_model_len: int) -> None:
+    """Raise ConfigError for tables of tokens and blocks that no memory holds."""
+    if max_num_seqs * max_model_len > MAX_ROW_TOKENS:
+        raise ConfigError(
+            f"expected at most {MAX_ROW_TOKENS} tokens in all requests that may run at once,"
+            f" got {max_num_seqs} x {max_model_len}; lower --max-num-seqs or --max-model-len"
+        )
 
 
 def _draw(options: Options, seed: int, num_requests: int) -> Workload:

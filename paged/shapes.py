@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import cast
 
 from paged.errors import ConfigError
+
+# Above the parameters of any model, and exact as a float.
+_MAX_VALUE = 2**50
+_MAX_NAME_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +39,12 @@ class ModelShape:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name != "name" and value <= 0:
-                raise ConfigError(f"{self.name}: {field.name} must be above 0, got {value}")
+            # careful: nan is above and below nothing.
+            if field.name != "name" and not 0 < value <= _MAX_VALUE:
+                raise ConfigError(
+                    f"{self.name}: {field.name} must be above 0 and at most {_MAX_VALUE},"
+                    f" got {value!s:.40}"
+                )
         if self.num_heads % self.num_kv_heads:
             raise ConfigError(
                 f"{self.name}: num_heads must be a multiple of num_kv_heads,"
@@ -132,18 +141,19 @@ def find_shape(name_or_path: str) -> ModelShape:
     """
     if name_or_path in MODELS:
         return MODELS[name_or_path]
-    path = Path(name_or_path)
-    if path.is_file():
-        return _read_shape(path)
+    # os.path and not pathlib: a text that can be no path is no file, and no error.
+    if os.path.isfile(name_or_path):
+        return _read_shape(Path(name_or_path))
     raise ConfigError(
-        f"unknown model {name_or_path!r}: expected a JSON file or one of {', '.join(MODELS)}"
+        f"unknown model {name_or_path!r:.100}: expected a readable JSON file or one of"
+        f" {', '.join(MODELS)}"
     )
 
 
 def _read_shape(path: Path) -> ModelShape:
     try:
         content: object = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: expected a model shape in JSON: {error}") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected one JSON object, got {type(content).__name__}")
@@ -160,9 +170,16 @@ def _check_fields(path: Path, values: Mapping[str, object]) -> None:
     if unknown or missing:
         raise ConfigError(
             f"{path}: expected the fields {', '.join(types)};"
-            f" missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
+            f" missing: {', '.join(missing) or 'none'};"
+            f" unknown: {', '.join(unknown) or 'none':.200}"
         )
     accepted: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, accepted[types[name]]):
-            raise ConfigError(f"{path}: {name} must be of type {types[name]}, got {value!r}")
+            raise ConfigError(f"{path}: {name} must be of type {types[name]}, got {value!r:.40}")
+    label = str(values["name"])
+    if not (label.isprintable() and 0 < len(label) <= _MAX_NAME_CHARACTERS):
+        raise ConfigError(
+            f"{path}: expected a name of 1 to {_MAX_NAME_CHARACTERS} printable characters,"
+            f" got {label!r:.40}"
+        )

@@ -80,7 +80,7 @@ class Setup:
             raise ConfigError(
                 f"a page of {self.page_bytes // 1024} KiB holds {self.page_tokens} tokens of"
                 f" {self.model.name}, less than one block of {trial.block_size};"
-                " use larger pages or smaller blocks"
+                " raise --page-kib or lower --block-size"
             )
         return CacheConfig(
             num_blocks=self.kv_slots // trial.block_size,
@@ -107,13 +107,25 @@ class Setup:
 
     def require_room(self, trial: Trial) -> None:
         """Raise ConfigError unless a request of the longest length fits an empty pool."""
+        if trial.block_size > self.kv_slots:
+            raise ConfigError(
+                f"a block of {trial.block_size} slots is larger than the pool of"
+                f" {self.kv_slots}; lower --block-size or raise --kv-slots"
+            )
         if self.capacity_slots(trial) < self.max_model_len:
             raise ConfigError(
                 f"the pool of {self.capacity_slots(trial)} slots is smaller than one request"
                 f" of up to {self.max_model_len} tokens; raise --kv-slots or lower"
                 " --max-model-len"
             )
-        allocator = make_allocator(self.cache_config(trial), max_rows=self.max_num_seqs)
+        config = self.cache_config(trial)
+        if trial.allocator == "virtual" and config.blocks_per_page > config.num_blocks:
+            raise ConfigError(
+                f"virtual: a page of {self.page_bytes // 1024} KiB holds {self.page_tokens} tokens"
+                f" of {self.model.name}, more than the pool of {config.capacity_slots} slots;"
+                " lower --page-kib or raise --kv-slots"
+            )
+        allocator = make_allocator(config, max_rows=self.max_num_seqs)
         longest = self.max_model_len
         demand = Demand(num_tokens=longest, max_tokens=longest, final_tokens=longest)
         refusal = allocator.refusal(demand)

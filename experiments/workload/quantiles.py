@@ -128,11 +128,12 @@ def _parse_json(path: Path, text: str) -> Mapping[str, object]:
 
 def _choose(path: Path, models: Mapping[str, object], model: str | None) -> str:
     """Return the model asked for, or the only one there is."""
+    require(bool(models), f"{path}: an empty object; expected quantiles by model")
     names = ", ".join(models)
     if model is None:
-        require(len(models) == 1, f"{path}: say which model to take, one of {names}")
+        require(len(models) == 1, f"{path}: say which model to take, one of {names:.200}")
         return next(iter(models))
-    require(model in models, f"{path}: has no model {model!r}; it has {names}")
+    require(model in models, f"{path}: has no model {model!r}; it has {names:.200}")
     return model
 
 

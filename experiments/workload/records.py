@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from experiments.workload.errors import WorkloadError, require
+from experiments.workload.values import is_number
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -35,6 +36,10 @@ def read_records(path: Path) -> Iterator[Record]:
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         raise WorkloadError(f"{path}: the file is empty; expected a trace")
+    require(
+        not first.lstrip().startswith("["),
+        f"{path}: a JSON array; expected JSON lines, one object per line, or CSV",
+    )
     return _read_json(path, lines) if first.lstrip().startswith("{") else _read_csv(path, lines)
 
 
@@ -103,6 +108,11 @@ def _read_csv(path: Path, lines: list[str]) -> Iterator[Record]:
 
 def _parse_header(path: Path, line: int, row: list[str]) -> list[str]:
     header = [name.strip() for name in row]
+    require(
+        not any(is_number(name) for name in header),
+        f"{path}:{line}: expected a header with the names of the columns,"
+        f" got {', '.join(header):.80}",
+    )
     require(
         len(set(header)) == len(header),
         f"{path}:{line}: a column name occurs twice in {', '.join(header)}; rename one",

@@ -21,16 +21,19 @@ MAX_LENGTH_TOKENS = 2**24
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, as files write them."""
+    return _NUMBER.fullmatch(text.strip()) is not None
+
+
 def parse_number(value: object) -> float:
     """Parse a finite number; bool is none, nor is text that only Python reads as one.
 
     Raises: WorkloadError for anything else.
     """
-    is_number = type(value) in (int, float) or (
-        isinstance(value, str) and _NUMBER.fullmatch(value.strip()) is not None
-    )
+    is_valid = type(value) in (int, float) or (isinstance(value, str) and is_number(value))
     try:
-        number = float(cast("str | float", value)) if is_number else math.nan
+        number = float(cast("str | float", value)) if is_valid else math.nan
     except OverflowError:
         number = math.inf
     require(math.isfinite(number), f"expected a finite number, got {value!r:.60}")

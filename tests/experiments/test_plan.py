@@ -119,6 +119,13 @@ def test_quantiles_are_a_workload(tmp_path):
         (Options(allocators=("paged", "slab")), ConfigError, "unknown allocator 'slab'"),
         (Options(kv_slots=2_000), ConfigError, "pool of 2000 slots is smaller than one request"),
         (Options(kv_gib=1e-6), ConfigError, "less than one token of opt-13b"),
+        (Options(kv_gib=2.0**20), ConfigError, "KV pool would have 1374389534 slots, expected at"),
+        (
+            Options(max_num_seqs=2**16, max_model_len=2**25),
+            ConfigError,
+            "lower --max-num-seqs or --max-model-len",
+        ),
+        (Options(block_size=16_384), ConfigError, "a block of 16384 slots is larger than the pool"),
         (Options(page_kib=64), ConfigError, "less than one block of 16"),
         (Options(trace=Path("nowhere.csv")), WorkloadError, "nowhere.csv"),
         (Options(max_model_len=4), WorkloadError, "no request is left"),

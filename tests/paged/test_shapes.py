@@ -106,8 +106,14 @@ def test_a_name_is_looked_up_and_an_unknown_one_lists_the_known() -> None:
         ({"num_layers": "12"}, "num_layers must be of type int, got '12'"),
         ({"num_layers": True}, "num_layers must be of type int, got True"),
         ({"num_layers": 1.5}, "num_layers must be of type int, got 1.5"),
-        ({"num_layers": 0}, "num_layers must be above 0, got 0"),
+        ({"num_layers": 0}, "num_layers must be above 0 and at most 1.*, got 0"),
         ({"num_layer": 12}, "unknown: num_layer"),
+        ({"weight_bytes_per_param": float("nan")}, "weight_bytes_per_param must be above 0"),
+        ({"weight_bytes_per_param": float("inf")}, "weight_bytes_per_param must be above 0"),
+        ({"num_params": 10**400}, "num_params must be above 0 and at most 1125899906842624"),
+        ({"name": "x" * 5_000}, "expected a name of 1 to 100 printable characters"),
+        ({"name": ""}, "expected a name of 1 to 100 printable characters"),
+        ({"name": "a\nb"}, "expected a name of 1 to 100 printable characters"),
     ],
 )
 def test_wrong_fields_in_json_are_refused(
@@ -123,6 +129,7 @@ def test_wrong_fields_in_json_are_refused(
     ("text", "message"),
     [
         ("{", "expected a model shape in JSON"),
+        ("[" * 100_000, "expected a model shape in JSON"),
         ("[1]", "expected one JSON object, got list"),
         ('{"name": "x"}', "missing: head_dim, hidden_size"),
     ],
@@ -132,3 +139,10 @@ def test_unusable_json_is_refused(tmp_path: Path, text: str, message: str) -> No
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
         find_shape(str(path))
+
+
+@pytest.mark.parametrize("name", ["a" * 5_000, "a\0b", "", "nowhere/else.json"])
+def test_what_is_no_file_is_an_unknown_model(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"unknown model .* readable JSON file") as caught:
+        find_shape(name)
+    assert len(str(caught.value)) < 400

@@ -66,3 +66,15 @@ def test_a_pool_that_policy_cannot_use_whole_is_refused_by_the_policy():
     # pages of 192 tokens: 2048 slots are 10 pages, one request needs 11
     with pytest.raises(ConfigError, match=r"^virtual: "):
         replace(PAPER, kv_slots=2_048).require_room(Trial(allocator="virtual", seed=0))
+
+
+def test_a_page_larger_than_the_pool_names_the_flag():
+    large = replace(PAPER, page_bytes=2**30)
+    with pytest.raises(ConfigError, match=r"more than the pool of 15728 slots; lower --page-kib"):
+        large.require_room(Trial(allocator="virtual", seed=0))
+    large.require_room(Trial(allocator="paged", seed=0))
+
+
+def test_a_block_larger_than_the_pool_names_the_flag():
+    with pytest.raises(ConfigError, match=r"block of 16384 slots .*; lower --block-size"):
+        PAPER.require_room(Trial(allocator="paged", seed=0, block_size=16_384))

@@ -150,6 +150,9 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(WorkloadError, match="malformed JSON"):
         from_quantiles(path, seed=1, num_requests=10)
+    path.write_text("{}")
+    with pytest.raises(WorkloadError, match="an empty object; expected quantiles by model"):
+        from_quantiles(path, seed=0, num_requests=1)
     with pytest.raises(WorkloadError, match="No such file"):
         from_quantiles(tmp_path / "none.json", seed=1, num_requests=10)
     path.write_text(CSV)

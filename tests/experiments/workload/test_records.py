@@ -49,6 +49,8 @@ def test_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     [
         ("", "the file is empty"),
         ("\n \n", "the file is empty"),
+        ('[{"a": 1}]', "a JSON array; expected JSON lines"),
+        ("5,5\n6,6\n", ":1: expected a header with the names of the columns, got 5, 5"),
         ("a,a\n1,2\n", ":1: a column name occurs twice"),
         ("a,b\n1,2\n1\n", ":3: expected 2 fields, got 1"),
         ("a,b\n1,2,3\n", ":2: expected 2 fields, got 3"),

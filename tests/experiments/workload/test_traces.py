@@ -153,10 +153,10 @@ def test_empty_requests_are_dropped_by_reason(tmp_path: Path) -> None:
         (BLOCK16, "output_hash_ids", "other_ids", "expected the columns of a trace"),
         ("prefill,decode\n", "", "", "a header and no rows"),
         ("prefill,decode\n5,0\n", "", "", "no request is left: 1 rows read = 0 kept . 1 dropped"),
-        ("20,3\n30,4\n", "", "", "expected the columns of a trace"),
+        ("20,3\n30,4\n", "", "", "expected a header with the names"),
         ("", "", "", "the file is empty"),
         ("{}\n", "", "", "expected the columns of a trace"),
-        ("[1, 2]\n", "", "", "a header and no rows|expected the columns"),
+        ("[1, 2]\n", "", "", "a JSON array; expected JSON lines"),
     ],
 )
 def test_damaged_files_are_refused(
