@@ -125,7 +125,8 @@ class ToyEngine:
                 self._sequence_of_row[row] = (admitted.request, index)
         rows = scheduler.allocator.tables.live_rows().tolist()
         columns = {row: self._resident_columns(row) for row in rows}
-        for row in rows:
+        # What a static batch holds for sequences that have ended, nobody reads again.
+        for row in set(rows) - set(scheduler._core.held_rows):
             num_tokens = int(batch.tables.num_tokens[row])
             if len(columns[row]) == int(batch.tables.num_blocks[row]):
                 wanted = values_of(batch.tokens[row, :num_tokens].tolist())

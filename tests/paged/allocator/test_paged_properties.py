@@ -61,7 +61,8 @@ class PagedMachine(RuleBasedStateMachine):
             block_size=config.block_size,
             num_host_blocks=config.num_host_blocks,
         )
-        self.tokens = np.zeros((MAX_ROWS, MAX_MODEL_LEN), np.int32)
+        width = -(-MAX_MODEL_LEN // config.block_size) * config.block_size
+        self.tokens = np.zeros((MAX_ROWS, width), np.int32)
         self.known: dict[int, list[int]] = {}
         self.seen: list[list[int]] = []
         self.swapped: list[list[int]] = []
