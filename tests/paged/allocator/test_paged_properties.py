@@ -207,7 +207,8 @@ class PagedMachine(RuleBasedStateMachine):
         before = self.allocator.pool.num_available
         moves = self.allocator.fork(parent, np.array(children, np.int64), num_tokens)
         assert moves is NO_MOVES
-        assert self.allocator.pool.num_available == before
+        # More than before only where a block of the parent was found to be cached already.
+        assert self.allocator.pool.num_available >= before
         for child in children:
             self.known[child] = self.known[parent][:num_tokens]
 
