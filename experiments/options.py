@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,6 +23,9 @@ HEADLINE = (
     "virtual",
     "paged",
 )
+
+# Where results go and how they are made, not what they are.
+WITHOUT_EFFECT_ON_RESULTS = ("out", "jobs", "json")
 
 # Far above any server, and small enough that the tables of a run fit the memory of one.
 MAX_KV_SLOTS = 2**26
@@ -250,6 +254,21 @@ class Options:
     def is_builtin(self) -> bool:
         """Whether lengths come from a built-in generator."""
         return self.trace is None and self.cdf is None
+
+    @property
+    def command(self) -> str:
+        """Command that gives the same results: flags that differ from their defaults."""
+        words = ["python", "-m", "experiments.fragmentation"]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in WITHOUT_EFFECT_ON_RESULTS or value == field.default:
+                continue
+            words.append(f"--{field.name.replace('_', '-')}")
+            if isinstance(value, tuple):
+                words.append(",".join(value))
+            elif value is not True:
+                words.append(str(value))
+        return shlex.join(words)
 
 
 def _require(condition: bool, message: str) -> None:

@@ -117,6 +117,7 @@ def describe(options: Options, plan: Plan) -> dict[str, object]:
     workload = next(iter(plan.workloads.values()))
     return {
         "experiment": "fragmentation",
+        "command": options.command,
         "config": {
             "model": setup.model.name,
             "gpu": setup.gpu.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import fields
 from pathlib import Path
 
@@ -99,3 +100,15 @@ def test_help_names_every_flag(capsys):
 def test_bad_flags_are_refused(line, message):
     with pytest.raises(ConfigError, match=message):
         parse_options(line.split())
+
+
+def test_the_command_names_what_differs_and_can_be_parsed_again() -> None:
+    assert Options().command == "python -m experiments.fragmentation"
+    words = "--trace 'a b.csv' --kv-slots 4096 --allocators paged,virtual --quick --watermark 0.05"
+    options = parse_options([*shlex.split(words), "--jobs", "1", "--out", "elsewhere", "--json"])
+    assert options.command == (
+        "python -m experiments.fragmentation --trace 'a b.csv' --kv-slots 4096"
+        " --allocators paged,virtual --watermark 0.05 --quick"
+    )
+    again = parse_options(shlex.split(options.command)[3:])
+    assert again.command == options.command
