@@ -11,7 +11,7 @@ from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.prefix_cache import PrefixCache
 from paged.allocator.usage import HeldBlocks
-from paged.errors import check
+from paged.errors import UnknownRow, check
 from paged.types import BoolArray, IndexArray
 
 
@@ -53,7 +53,10 @@ class SwapSpace:
         return row in self._swapped
 
     def num_host_blocks_of(self, rows: IndexArray) -> int:
-        """Device blocks that swapping these rows in will take."""
+        """Count the device blocks that `move_in` will take. Raises UnknownRow."""
+        for row in rows.tolist():
+            if row not in self._swapped:
+                raise UnknownRow(f"row {row} is not swapped out")
         return len(self._host_blocks(rows))
 
     def resident(self, row: int) -> BoolArray:

@@ -79,3 +79,12 @@ def test_a_swapped_row_can_be_released() -> None:
     allocator.release(rows)
     allocator.check_integrity()
     assert allocator.swap_out(_run(allocator, [1] * 6)) is not None
+
+
+def test_only_swapped_rows_return() -> None:
+    allocator = _make(num_host_blocks=4)
+    rows = _run(allocator, [1] * 6)
+    before = pickle.dumps(allocator)
+    with pytest.raises(UnknownRow, match="row 0 is not swapped out"):
+        allocator.swap_in(rows)
+    assert pickle.dumps(allocator) == before
