@@ -9,7 +9,7 @@ import numpy as np
 from experiments.sim.record import CLASSES, Column, RunRecord
 from experiments.sim.window import steady_window
 
-MAX_POINTS = 2_000
+MAX_POINTS = 800
 
 
 def bin_means(edges_s: Column, starts_s: Column, values: Column, end_s: float) -> Column:
