@@ -33,6 +33,30 @@ class UnknownRow(PagedError, KeyError):
     """The row holds no live sequence."""
 
 
+class KernelSourceError(PagedError, ValueError):
+    """A kernel's source or its description is missing, malformed or contradicts itself."""
+
+
+class KernelCompileError(PagedError):
+    """A compiler refused a kernel; the message holds the compiler's own text."""
+
+
+class UnsupportedFeature(PagedError):
+    """The kernel uses, by name, what this backend cannot run."""
+
+
+class BackendUnavailable(PagedError):
+    """The machine lacks what a backend needs: a device, a library or a compiler."""
+
+
+class OperandError(PagedError, ValueError):
+    """An operand does not match the kernel's description: shape, dtype, stride or device."""
+
+
+class KernelRunError(PagedError):
+    """A kernel crashed, deadlocked, failed an assertion or did not end."""
+
+
 class IntegrityError(PagedError, AssertionError):
     """An internal invariant is broken: a bug in `paged`, never in its caller."""
 

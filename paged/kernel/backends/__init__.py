@@ -1,0 +1,1 @@
+"""Ways to compile and run a CUDA source."""

@@ -1,0 +1,1 @@
+"""The operators of the framework: schema, reference and specification of each."""

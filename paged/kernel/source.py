@@ -1,0 +1,88 @@
+"""A CUDA source with everything that decides what it compiles to."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from paged.errors import KernelSourceError
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelSource:
+    """One translation unit: text, macros and the kernels wanted from it.
+
+    Attributes:
+        name: a short name for messages and build folders, such as `attention_v0`.
+        text: the CUDA C++ text, as in the file.
+        path: the file the text came from, or None for text given inline.
+        prelude: text compiled before it (the generated parameter struct); may be empty.
+        defines: macros as (name, value), in order.
+        entries: kernels to make callable: names, or template expressions `scale<float, 4>`.
+        include_dirs: where quoted includes are looked up, after the file's own folder.
+
+    """
+
+    name: str
+    text: str
+    path: Path | None = None
+    prelude: str = ""
+    defines: tuple[tuple[str, str], ...] = ()
+    entries: tuple[str, ...]
+    include_dirs: tuple[Path, ...] = field(default=())
+
+    @property
+    def label(self) -> str:
+        """How messages name the text: the path as given, or `<name>`."""
+        return f"<{self.name}>" if self.path is None else str(self.path)
+
+    @property
+    def search_dirs(self) -> tuple[Path, ...]:
+        """Folders for quoted includes, first match wins."""
+        own = () if self.path is None else (self.path.parent,)
+        return own + self.include_dirs
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """Texts of all headers reached by quoted includes, by the name they are included as.
+
+        Names found in none of the search folders are left to the compiler.
+        """
+        found: dict[str, str] = {}
+        waiting = _INCLUDE.findall(self.text) + _INCLUDE.findall(self.prelude)
+        while waiting:
+            name = waiting.pop()
+            if name in found:
+                continue
+            path = next((d / name for d in self.search_dirs if (d / name).is_file()), None)
+            if path is None:
+                continue
+            found[name] = path.read_text()
+            waiting += _INCLUDE.findall(found[name])
+        return found
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Hash of everything above except the name: equal hashes compile to equal code."""
+        digest = hashlib.sha256()
+        parts = [self.text, self.prelude, repr(self.defines), repr(self.entries), self.label]
+        parts += [text for pair in sorted(self.headers.items()) for text in pair]
+        for part in parts:
+            digest.update(f"{len(part)}:".encode() + part.encode())
+        return digest.hexdigest()
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a CUDA file.
+
+    Raises KernelSourceError where it cannot be read as text.
+    """
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise KernelSourceError(f"cannot read kernel source {path}: {error}") from error
