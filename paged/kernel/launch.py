@@ -78,6 +78,23 @@ class Program(Protocol):
         """
         ...
 
+    def write_variable(self, name: str, value: npt.NDArray[Any]) -> None:
+        """Set a `__device__` or `__constant__` variable at namespace scope.
+
+        The value is copied before the call returns, and later launches see it. Raises
+        OperandError where the source has no such variable, or where its size in bytes differs.
+        """
+        ...
+
+    def read_variable(
+        self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]
+    ) -> npt.NDArray[Any]:
+        """Return a copy of such a variable, as earlier launches left it.
+
+        Raises OperandError as `write_variable` does.
+        """
+        ...
+
 
 class Backend(Protocol):
     """A way to compile and run CUDA sources."""
