@@ -48,12 +48,8 @@ class KernelSource:
         return own + self.include_dirs
 
     @cached_property
-    def headers(self) -> dict[str, str]:
-        """Texts of all headers reached by quoted includes, by the name they are included as.
-
-        Names found in none of the search folders are left to the compiler.
-        """
-        found: dict[str, str] = {}
+    def _headers(self) -> dict[str, tuple[Path, str]]:
+        found: dict[str, tuple[Path, str]] = {}
         waiting = _INCLUDE.findall(self.text) + _INCLUDE.findall(self.prelude)
         while waiting:
             name = waiting.pop()
@@ -62,9 +58,23 @@ class KernelSource:
             path = next((d / name for d in self.search_dirs if (d / name).is_file()), None)
             if path is None:
                 continue
-            found[name] = path.read_text()
-            waiting += _INCLUDE.findall(found[name])
+            found[name] = path, read_source(path)
+            waiting += _INCLUDE.findall(found[name][1])
         return found
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Texts of all headers reached by quoted includes, by the name they are included as.
+
+        Names found in none of the search folders are left to the compiler.
+        """
+        return {name: text for name, (_, text) in self._headers.items()}
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The source's file and its headers: when one changes, so does the program."""
+        own = () if self.path is None else (self.path,)
+        return own + tuple(path for path, _ in self._headers.values())
 
     @cached_property
     def content_hash(self) -> str:

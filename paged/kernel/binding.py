@@ -1,0 +1,229 @@
+"""Match tensors and numbers against a `KernelSpec`, or say which operand is wrong and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from paged.errors import KernelSourceError, OperandError
+from paged.kernel.dtypes import element_type, name_of
+from paged.kernel.expression import Expression
+from paged.kernel.spec import KernelSpec, Operand, Scalar
+
+INT32_MAX = 2**31 - 1
+
+Number = int | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """The sizes, types, tensors and numbers of one call.
+
+    Attributes:
+        sizes: every size of the spec.
+        types: dtype name of each type variable.
+        tensors: every operand, None where an optional one was left out.
+        scalars: every scalar.
+
+    """
+
+    spec: KernelSpec
+    sizes: Mapping[str, int]
+    types: Mapping[str, str]
+    tensors: Mapping[str, torch.Tensor | None]
+    scalars: Mapping[str, Number]
+
+    @property
+    def outputs(self) -> tuple[torch.Tensor, ...]:
+        """Tensors with intent out, in order."""
+        outs = (self.tensors[o.name] for o in self.spec.operands if o.intent == "out")
+        return tuple(t for t in outs if t is not None)
+
+    def dtype_of(self, operand: Operand) -> str:
+        """Return the dtype's name of an operand in this call."""
+        return self.types.get(operand.dtype, operand.dtype)
+
+
+def bind(
+    spec: KernelSpec,
+    operands: Sequence[torch.Tensor | None],
+    scalars: Mapping[str, Number],
+) -> Binding:
+    """Check a call's operands and numbers, and allocate its outputs and workspaces.
+
+    Works on meta and fake tensors as well: only shapes, strides, dtypes and devices are looked at.
+
+    Raises: OperandError, which names the operand, the axis or size, expected and got.
+    """
+    matcher = _Matcher(spec)
+    if len(operands) != len(spec.given):
+        names = ", ".join(o.name for o in spec.given)
+        matcher.refuse(f"expected {len(spec.given)} operands ({names}), got {len(operands)}")
+    for operand, tensor in zip(spec.given, operands, strict=True):
+        matcher.match(operand, tensor)
+    matcher.derive()
+    numbers = {s.name: matcher.number(s, scalars) for s in spec.scalars}
+    unknown = sorted(set(scalars) - {s.name for s in spec.scalars if s.value is None})
+    if unknown:
+        settable = ", ".join(s.name for s in spec.scalars if s.value is None) or "none"
+        matcher.refuse(f"got unknown number {unknown[0]!r}; it takes {settable}")
+    for operand in spec.operands:
+        if not operand.is_given:
+            matcher.allocate(operand)
+    tensors = {o.name: matcher.tensors[o.name] for o in spec.operands}
+    return Binding(
+        spec=spec, sizes=matcher.sizes, types=matcher.types, tensors=tensors, scalars=numbers
+    )
+
+
+@dataclass(slots=True)
+class _Matcher:
+    """Sizes and types found so far, and which operand gave each."""
+
+    spec: KernelSpec
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    types: dict[str, str] = field(default_factory=dict[str, str])
+    tensors: dict[str, torch.Tensor | None] = field(
+        default_factory=dict[str, "torch.Tensor | None"]
+    )
+    _giver: dict[str, str] = field(default_factory=dict[str, str])
+    _device: torch.device | None = None
+    _late: list[tuple[Operand, int]] = field(default_factory=list[tuple[Operand, int]])
+
+    def refuse(self, reason: str) -> None:
+        raise OperandError(f"{self.spec.name}: {reason}")
+
+    def match(self, operand: Operand, tensor: torch.Tensor | None) -> None:
+        self.tensors[operand.name] = tensor
+        if tensor is None:
+            if not operand.is_optional:
+                self.refuse(f"operand {operand.name!r} is required, got None")
+            return
+        self._match_dtype(operand, tensor)
+        self._match_device(operand, tensor)
+        axes = operand.axes
+        if tensor.dim() != len(axes):
+            self.refuse(
+                f"operand {operand.name!r} must have {len(axes)} axes [{operand.shape}], "
+                f"got {tensor.dim()}: shape {tuple(tensor.shape)}"
+            )
+        for i, axis in enumerate(axes):
+            if axis.is_name and axis.text not in self.spec.symbols:
+                self._match_size(operand, axis.text, i, tensor.shape[i])
+            else:
+                self._late.append((operand, i))
+        self._match_strides(operand, tensor)
+
+    def _match_dtype(self, operand: Operand, tensor: torch.Tensor) -> None:
+        got = name_of(tensor.dtype)
+        allowed = self.spec.types.get(operand.dtype, (operand.dtype,))
+        if got not in allowed:
+            self.refuse(f"operand {operand.name!r} must be {' or '.join(allowed)}, got {got}")
+        if operand.dtype not in self.spec.types:
+            return
+        expected = self.types.setdefault(operand.dtype, got)
+        giver = self._giver.setdefault(operand.dtype, operand.name)
+        if got != expected:
+            self.refuse(
+                f"operand {operand.name!r} must be {expected} ({operand.dtype}), as operand "
+                f"{giver!r} is, got {got}"
+            )
+
+    def _match_device(self, operand: Operand, tensor: torch.Tensor) -> None:
+        if tensor.requires_grad and torch.is_grad_enabled():
+            self.refuse(
+                f"operand {operand.name!r} requires grad, and kernels have no gradient; call under "
+                f"torch.inference_mode() or detach it"
+            )
+        if self._device is None:
+            self._device = tensor.device
+            self._giver["device"] = operand.name
+        elif tensor.device != self._device:
+            self.refuse(
+                f"operand {operand.name!r} must be on {self._device}, as operand "
+                f"{self._giver['device']!r} is, got {tensor.device}"
+            )
+
+    def _match_size(self, operand: Operand, name: str, axis: int, got: int) -> None:
+        expected = self.sizes.setdefault(name, got)
+        giver = self._giver.setdefault(name, operand.name)
+        if got != expected:
+            self.refuse(
+                f"axis {axis} ({name}) of operand {operand.name!r} must be {expected}, as in "
+                f"operand {giver!r}, got {got}"
+            )
+
+    def _match_strides(self, operand: Operand, tensor: torch.Tensor) -> None:
+        if tensor.numel() == 0:
+            return
+        if not operand.strided:
+            if not tensor.is_contiguous():
+                self.refuse(
+                    f"operand {operand.name!r} must be contiguous, got strides "
+                    f"{tensor.stride()} for shape {tuple(tensor.shape)}; pass .contiguous()"
+                )
+        elif tensor.dim() and tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
+            self.refuse(
+                f"the last axis of operand {operand.name!r} must have stride 1, got "
+                f"{tensor.stride(-1)}; pass .contiguous()"
+            )
+
+    def derive(self) -> None:
+        """Compute the symbols, then check the axes and conditions that depend on them."""
+        for name, text in self.spec.symbols.items():
+            self.sizes[name] = self._evaluate(Expression(text))
+        for operand, axis in self._late:
+            tensor = self.tensors[operand.name]
+            expected = self._evaluate(operand.axes[axis])
+            if tensor is not None and tensor.shape[axis] != expected:
+                self.refuse(
+                    f"axis {axis} ({operand.axes[axis].text}) of operand {operand.name!r} must be "
+                    f"{expected}, got {tensor.shape[axis]}"
+                )
+        for name, size in self.sizes.items():
+            if not -INT32_MAX <= size <= INT32_MAX:
+                self.refuse(f"size {name} must fit in 32 bits, got {size}")
+        for text in self.spec.requires:
+            condition = Expression(text)
+            if not self._evaluate(condition):
+                got = ", ".join(f"{n} = {self.sizes[n]}" for n in sorted(condition.names))
+                self.refuse(f"requires {text}, got {got}")
+
+    def _evaluate(self, expression: Expression) -> int:
+        try:
+            return expression.evaluate(self.sizes)
+        except KernelSourceError as error:
+            raise OperandError(f"{self.spec.name}: {error}") from error
+
+    def allocate(self, operand: Operand) -> None:
+        """Make the tensor of an output or a workspace, its contents undefined."""
+        if self._device is None:
+            self.refuse("expected at least one tensor, to know the device of its outputs")
+        dtype = self.types.get(operand.dtype, operand.dtype)
+        if dtype in self.spec.types:
+            self.refuse(f"no operand says what {operand.dtype} of output {operand.name!r} is")
+        shape = [self._evaluate(axis) for axis in operand.axes]
+        self.tensors[operand.name] = torch.empty(
+            shape, dtype=element_type(dtype).torch, device=self._device
+        )
+
+    def number(self, scalar: Scalar, given: Mapping[str, Number]) -> Number:
+        """Return a scalar's value, checked against its dtype."""
+        if scalar.value is not None:
+            value: Number = self._evaluate(Expression(scalar.value))
+        elif scalar.name in given:
+            value = given[scalar.name]
+        elif scalar.default is not None:
+            value = scalar.default
+        else:
+            self.refuse(f"number {scalar.name!r} is required, got none")
+            raise AssertionError
+        dtype = element_type(scalar.dtype).torch
+        if not dtype.is_floating_point and dtype != torch.bool:
+            limits = torch.iinfo(dtype)
+            if value != int(value) or not limits.min <= value <= limits.max:
+                self.refuse(f"number {scalar.name!r} must be an {scalar.dtype}, got {value}")
+            value = int(value)
+        return value

@@ -1,0 +1,211 @@
+"""What a kernel is: source, operands, compile-time choices, geometry and least cost.
+
+A `KernelSpec` is to a CUDA file what the arguments of `pallas_call` are to a Pallas kernel.
+Checks, launches on every backend, output shapes, torch operators, benchmarks and documentation
+all come from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from paged.errors import KernelSourceError
+from paged.kernel.dtypes import element_type
+from paged.kernel.expression import Expression
+from paged.kernel.launch import Intent
+from paged.kernel.source import read_source
+
+Passing = Literal["parameters", "struct"]
+Expressions = str | int | tuple[str | int, ...]
+
+INCLUDE_DIR = Path(__file__).resolve().parents[2] / "kernels_cu" / "include"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """A tensor that a kernel reads or writes.
+
+    Attributes:
+        shape: axes separated by blanks: sizes by name, integers, or expressions without blanks
+            (`head_dim+2`).
+        dtype: a dtype's name, or a type variable of the spec.
+        strided: whether the outer axes may have any strides, which the kernel is then passed.
+            The innermost axis is always contiguous.
+        is_optional: whether None may be given; the kernel then gets a null pointer.
+        is_variable: whether the kernel reads it from the `__constant__` or `__device__` variable
+            of this name, not through a parameter.
+
+    """
+
+    name: str
+    shape: str
+    dtype: str
+    intent: Intent = "in"
+    strided: bool = False
+    is_optional: bool = False
+    is_variable: bool = False
+
+    @property
+    def axes(self) -> tuple[Expression, ...]:
+        """Size of each axis, outermost first."""
+        return tuple(Expression(axis) for axis in self.shape.split())
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller supplies the tensor; others are allocated by the call."""
+        return self.intent in ("in", "inout")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scalar:
+    """A number passed to a kernel: by the caller, or an expression over the sizes."""
+
+    name: str
+    dtype: str
+    value: str | None = None
+    default: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One kernel start. Grid and block: up to three sizes along x, y, z.
+
+    Attributes:
+        entry: the kernel's name, or a template expression with sizes and type variables in
+            braces: `softmax<{t}, {num_columns}>`.
+        shared_bytes: dynamic shared memory of one block.
+
+    """
+
+    entry: str
+    grid: Expressions
+    block: Expressions
+    shared_bytes: str | int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Least work a perfect kernel would do; None counts every given and returned element once."""
+
+    bytes: str | None = None
+    flops: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KernelSpec:
+    """A raw CUDA kernel, specified once for every backend.
+
+    Attributes:
+        name: identifier, used in messages, for the build and for the struct's name.
+        source: a `.cu` file, read again whenever it changes, or CUDA text.
+        launches: kernel starts of one call, in order, all over the same operands.
+        operands: tensors in the order of the call; `out` and `workspace` are allocated.
+        scalars: numbers, given by keyword in the call unless they have a value.
+        types: type variables and the dtypes each may stand for.
+        symbols: further sizes, as expressions over those that shapes name, in order.
+        constants: sizes that are compiled in; they and the types reach the source as macros in
+            upper case.
+        requires: conditions on the sizes, checked before a launch.
+        passing: `parameters` gives the kernel a typed parameter list, `struct` one by-value
+            struct `<Name>Params`, generated into the source: the least cost per launch.
+        parameters: names of operands, scalars and sizes in the order of the kernel's own list;
+            None stands for operands, then scalars.
+        include_dirs: where the source's quoted includes are looked up.
+
+    Raises: KernelSourceError where names are unknown or repeated.
+    """
+
+    name: str
+    source: Path | str
+    launches: tuple[Launch, ...]
+    operands: tuple[Operand, ...]
+    scalars: tuple[Scalar, ...] = ()
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    symbols: Mapping[str, str] = field(default_factory=dict[str, str])
+    constants: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    passing: Passing = "parameters"
+    parameters: tuple[str, ...] | None = None
+    cost: Cost = Cost()
+    summary: str = ""
+    include_dirs: tuple[Path, ...] = (INCLUDE_DIR,)
+
+    def __post_init__(self) -> None:
+        names = [o.name for o in self.operands] + [s.name for s in self.scalars]
+        names += [*self.sizes, *self.types]
+        repeated = sorted({n for n in names if names.count(n) > 1})
+        if repeated:
+            self._refuse(f"names must differ, got {', '.join(repeated)} more than once")
+        if not self.name.isidentifier():
+            self._refuse("the name must be an identifier, for it names a struct and a build")
+        if not self.launches:
+            self._refuse("expected at least one launch, got none")
+        for operand in self.operands:
+            if operand.dtype not in self.types:
+                element_type(operand.dtype)
+        for dtype in (d for allowed in self.types.values() for d in allowed):
+            element_type(dtype)
+        self._check_sizes()
+        if self.parameters is not None:
+            self._check_parameters(self.parameters)
+
+    def _check_sizes(self) -> None:
+        known = set(self.sizes)
+        texts = [*self.symbols.values(), *self.requires]
+        texts += [s.value for s in self.scalars if s.value is not None]
+        for launch in self.launches:
+            texts += [*expressions(launch.grid), *expressions(launch.block)]
+            texts.append(str(launch.shared_bytes))
+        texts += [t for t in (self.cost.bytes, self.cost.flops) if t is not None]
+        for text in texts:
+            unknown = sorted(Expression(text).names - known)
+            if unknown:
+                self._refuse(f"{text!r} names {', '.join(unknown)}, which no operand's shape has")
+        unknown = sorted(set(self.constants) - known)
+        if unknown:
+            self._refuse(f"constants must be sizes of operands or symbols; got {unknown[0]!r}")
+
+    def _check_parameters(self, parameters: tuple[str, ...]) -> None:
+        known = {o.name for o in self.operands} | {s.name for s in self.scalars} | set(self.sizes)
+        for name in parameters:
+            if name not in known:
+                self._refuse(f"parameter {name!r} is no operand, scalar or size")
+        pointers = {o.name for o in self.operands if not o.is_variable}
+        missing = sorted((pointers | {s.name for s in self.scalars}) - set(parameters))
+        if missing:
+            self._refuse(f"parameters lack {', '.join(missing)}")
+
+    def _refuse(self, reason: str) -> None:
+        raise KernelSourceError(f"kernel {self.name!r}: {reason}")
+
+    @cached_property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of all sizes: those that shapes name, in order of appearance, then symbols."""
+        axes = [a for o in self.operands for a in o.axes if a.is_name]
+        found = dict.fromkeys(a.text for a in axes if a.text not in self.symbols)
+        return (*found, *self.symbols)
+
+    @cached_property
+    def given(self) -> tuple[Operand, ...]:
+        """Operands the caller passes, in order."""
+        return tuple(o for o in self.operands if o.is_given)
+
+    @property
+    def struct_name(self) -> str:
+        """C++ name of the generated parameter struct."""
+        return "".join(part.capitalize() for part in self.name.split("_")) + "Params"
+
+    def read(self) -> tuple[str, Path | None]:
+        """Return the CUDA text and the file it came from."""
+        if isinstance(self.source, Path):
+            return read_source(self.source), self.source
+        return self.source, None
+
+
+def expressions(sizes: Expressions) -> tuple[str, ...]:
+    """Return one text per axis of a grid or block."""
+    return tuple(map(str, sizes)) if isinstance(sizes, tuple) else (str(sizes),)
