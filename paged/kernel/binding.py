@@ -49,7 +49,7 @@ class Binding:
 def bind(
     spec: KernelSpec,
     operands: Sequence[torch.Tensor | None],
-    scalars: Mapping[str, Number],
+    scalars: Mapping[str, Number | None],
 ) -> Binding:
     """Check a call's operands and numbers, and allocate its outputs and workspaces.
 
@@ -63,12 +63,15 @@ def bind(
         matcher.refuse(f"expected {len(spec.given)} operands ({names}), got {len(operands)}")
     for operand, tensor in zip(spec.given, operands, strict=True):
         matcher.match(operand, tensor)
-    matcher.derive()
-    numbers = {s.name: matcher.number(s, scalars) for s in spec.scalars}
-    unknown = sorted(set(scalars) - {s.name for s in spec.scalars if s.value is None})
+    unknown = sorted(set(scalars) - {s.name for s in spec.scalars if s.is_given})
     if unknown:
-        settable = ", ".join(s.name for s in spec.scalars if s.value is None) or "none"
+        settable = ", ".join(s.name for s in spec.scalars if s.is_given) or "none"
         matcher.refuse(f"got unknown number {unknown[0]!r}; it takes {settable}")
+    given = {s.name: matcher.number(s, scalars) for s in spec.scalars if s.is_given}
+    matcher.sizes |= {name: int(given[name]) for name in spec.given_sizes}
+    matcher.derive()
+    derived = {s.name: matcher.number(s, scalars) for s in spec.scalars if not s.is_given}
+    numbers = {s.name: {**given, **derived}[s.name] for s in spec.scalars}
     for operand in spec.operands:
         if not operand.is_given:
             matcher.allocate(operand)
@@ -110,7 +113,7 @@ class _Matcher:
                 f"got {tensor.dim()}: shape {tuple(tensor.shape)}"
             )
         for i, axis in enumerate(axes):
-            if axis.is_name and axis.text not in self.spec.symbols:
+            if axis.is_name and axis.text in self.spec.sizes and axis.text not in self.spec.symbols:
                 self._match_size(operand, axis.text, i, tensor.shape[i])
             else:
                 self._late.append((operand, i))
@@ -182,7 +185,8 @@ class _Matcher:
                     f"axis {axis} ({operand.axes[axis].text}) of operand {operand.name!r} must be "
                     f"{expected}, got {tensor.shape[axis]}"
                 )
-        for name, size in self.sizes.items():
+        for name in self.spec.sizes:
+            size = self.sizes.get(name, 0)
             if not -INT32_MAX <= size <= INT32_MAX:
                 self.refuse(f"size {name} must fit in 32 bits, got {size}")
         for text in self.spec.requires:
@@ -209,17 +213,16 @@ class _Matcher:
             shape, dtype=element_type(dtype).torch, device=self._device
         )
 
-    def number(self, scalar: Scalar, given: Mapping[str, Number]) -> Number:
+    def number(self, scalar: Scalar, given: Mapping[str, Number | None]) -> Number:
         """Return a scalar's value, checked against its dtype."""
         if scalar.value is not None:
-            value: Number = self._evaluate(Expression(scalar.value))
-        elif scalar.name in given:
-            value = given[scalar.name]
-        elif scalar.default is not None:
-            value = scalar.default
+            value: Number | None = self._evaluate(Expression(scalar.value))
         else:
-            self.refuse(f"number {scalar.name!r} is required, got none")
-            raise AssertionError
+            value = given.get(scalar.name, scalar.default)
+        if value is None:
+            value = scalar.absent
+        if value is None:
+            raise OperandError(f"{self.spec.name}: number {scalar.name!r} is required, got None")
         dtype = element_type(scalar.dtype).torch
         if not dtype.is_floating_point and dtype != torch.bool:
             limits = torch.iinfo(dtype)

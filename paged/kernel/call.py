@@ -23,7 +23,7 @@ def kernel_call(
     spec: KernelSpec,
     *operands: torch.Tensor | None,
     interpret: bool | InterpretConfig = False,
-    **scalars: Number,
+    **scalars: Number | None,
 ) -> torch.Tensor | tuple[torch.Tensor, ...] | None:
     """Run a kernel on tensors and return its outputs.
 

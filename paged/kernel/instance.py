@@ -42,13 +42,15 @@ def source_of(
     """Return a text as the source of a spec, with types and constants chosen."""
     names = {name: element_type(dtype).cuda for name, dtype in types.items()}
     chosen = {**names, **{name: str(sizes[name]) for name in spec.constants}}
-    # careful: types become macros of the prelude's struct, so they come before it
-    prelude = struct_text(spec) if spec.passing == "struct" else "\n".join(headers(spec)) + "\n"
+    if spec.passing == "struct":
+        prelude = struct_text(spec, types)
+    else:
+        prelude = "".join(f"{line}\n" for line in headers(spec, types))
     return KernelSource(
         name=spec.name,
         text=text,
         path=path,
-        prelude=prelude if spec.passing == "struct" or spec.types else "",
+        prelude=prelude,
         defines=tuple((name.upper(), value) for name, value in chosen.items()),
         entries=tuple(dict.fromkeys(entry_of(spec, launch, chosen) for launch in spec.launches)),
         include_dirs=spec.include_dirs,

@@ -6,7 +6,7 @@ record. One struct costs one pointer per launch, however many operands a kernel 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,11 +81,11 @@ def offsets_bytes(dtype: np.dtype[np.void]) -> dict[str, int]:
     return {str(name): place[1] for name, place in (dtype.fields or {}).items()}
 
 
-def struct_text(spec: KernelSpec) -> str:
+def struct_text(spec: KernelSpec, types: Mapping[str, str]) -> str:
     """Return the C++ struct, with the headers of its types and an assertion for each offset."""
     dtype = struct_dtype(spec)
     name = spec.struct_name
-    lines = [*headers(spec), f"struct {name} {{"]
+    lines = [*headers(spec, types), f"struct {name} {{"]
     lines += [
         f"  {s.cuda} {s.name}{'' if s.count is None else f'[{s.count}]'};" for s in slots(spec)
     ]
@@ -99,10 +99,9 @@ def struct_text(spec: KernelSpec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def headers(spec: KernelSpec) -> list[str]:
-    """Return include lines for the CUDA types that operands may have."""
-    names = {o.dtype for o in spec.operands} - set(spec.types)
-    names |= {name for allowed in spec.types.values() for name in allowed}
+def headers(spec: KernelSpec, types: Mapping[str, str]) -> list[str]:
+    """Return include lines for the CUDA types that operands have."""
+    names = {types.get(o.dtype, o.dtype) for o in spec.operands}
     found = sorted({h for h in (element_type(n).header for n in names) if h is not None})
     return [f"#include <{header}>" for header in found]
 

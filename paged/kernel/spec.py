@@ -62,12 +62,32 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scalar:
-    """A number passed to a kernel: by the caller, or an expression over the sizes."""
+    """A number passed to a kernel: by the caller, or an expression over the sizes.
+
+    Integers that the caller passes are sizes as well: shapes and grids may name them.
+
+    Attributes:
+        value: the expression; None for a number the caller passes.
+        default: what is passed where the caller says nothing.
+        absent: what is passed where the caller says None; the number is then optional.
+
+    """
 
     name: str
     dtype: str
     value: str | None = None
     default: float | None = None
+    absent: float | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller passes the number."""
+        return self.value is None
+
+    @property
+    def is_size(self) -> bool:
+        """Whether shapes, grids and expressions may name the number."""
+        return self.is_given and "int" in self.dtype
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +174,7 @@ class KernelSpec:
             self._check_parameters(self.parameters)
 
     def _check_sizes(self) -> None:
-        known = set(self.sizes)
+        known = {*self.sizes, *self.given_sizes}
         texts = [*self.symbols.values(), *self.requires]
         texts += [s.value for s in self.scalars if s.value is not None]
         for launch in self.launches:
@@ -186,8 +206,14 @@ class KernelSpec:
     def sizes(self) -> tuple[str, ...]:
         """Names of all sizes: those that shapes name, in order of appearance, then symbols."""
         axes = [a for o in self.operands for a in o.axes if a.is_name]
-        found = dict.fromkeys(a.text for a in axes if a.text not in self.symbols)
+        later = {*self.symbols, *self.given_sizes}
+        found = dict.fromkeys(a.text for a in axes if a.text not in later)
         return (*found, *self.symbols)
+
+    @cached_property
+    def given_sizes(self) -> tuple[str, ...]:
+        """Names of the integers that the caller passes."""
+        return tuple(s.name for s in self.scalars if s.is_size)
 
     @cached_property
     def given(self) -> tuple[Operand, ...]:
