@@ -1,0 +1,2 @@
+// assert is built into NVRTC; NDEBUG is honoured as usual.
+#pragma once

@@ -1,0 +1,3 @@
+// Ranges and precision of the floating-point types.
+#pragma once
+#include <cuda/std/cfloat>

@@ -1,0 +1,3 @@
+// Ranges of the integer types.
+#pragma once
+#include <cuda/std/climits>

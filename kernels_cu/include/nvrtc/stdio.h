@@ -1,0 +1,2 @@
+// printf is built into NVRTC; there are no files on a device.
+#pragma once

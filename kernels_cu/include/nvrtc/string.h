@@ -1,0 +1,2 @@
+// memcpy and memset are built into NVRTC; C strings stay on the host.
+#pragma once

@@ -1,0 +1,40 @@
+"""Where compiled kernels are kept between runs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from paged.errors import BackendUnavailable
+
+
+def cache_dir(kind: str) -> Path:
+    """Return the folder of one kind of compiled code, made if absent.
+
+    It lies in `$PAGED_CACHE_DIR`, by default `~/.cache/paged`. Deleting it is always safe.
+    Raises BackendUnavailable where it cannot be made.
+    """
+    chosen = os.environ.get("PAGED_CACHE_DIR")
+    root = Path(chosen) if chosen else Path.home() / ".cache" / "paged"
+    folder = root / kind
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackendUnavailable(
+            f"cannot make the folder for compiled kernels {folder}: {error.strerror}; "
+            "set PAGED_CACHE_DIR to a writable folder"
+        ) from error
+    return folder
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that other processes see all of it or none; the last writer wins."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as scratch:
+        try:
+            scratch.write(data)
+            scratch.close()
+            os.replace(scratch.name, path)
+        except OSError:
+            Path(scratch.name).unlink(missing_ok=True)
+            raise

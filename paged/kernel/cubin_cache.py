@@ -1,0 +1,68 @@
+"""Keep compiled cubins by everything that decides their contents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from paged.kernel import nvrtc
+from paged.kernel.cache_dir import cache_dir, write_atomically
+from paged.kernel.nvrtc import Cubin
+from paged.kernel.source import KernelSource
+from paged.kernel.toolkit import find_toolkit
+
+
+def cubin(source: KernelSource, arch: str) -> Cubin:
+    """Return a source compiled for an architecture, from the cache where it is there.
+
+    Safe between processes. An entry that is damaged or half written is compiled again.
+    Raises what `compile_cubin` raises; refusals are not kept.
+    """
+    path = _path(source, arch)
+    kept = _read(path)
+    if kept is not None:
+        return kept
+    fresh = nvrtc.compile_cubin(source, arch)
+    _write(path, fresh)
+    return fresh
+
+
+def key(source: KernelSource, arch: str) -> str:
+    """Return the hash of a source, its headers and macros, the compiler and its options."""
+    toolkit = find_toolkit()
+    parts = [
+        source.content_hash,
+        *nvrtc.options(source, arch, toolkit),
+        f"{toolkit.library}:{toolkit.library.stat().st_size}",
+        *(shim.name + shim.read_text() for shim in sorted(nvrtc.SHIM_DIR.iterdir())),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _path(source: KernelSource, arch: str) -> Path:
+    """Return where the cubin is kept; its description lies beside it, as `.json`."""
+    return cache_dir("cuda") / f"{key(source, arch)}.cubin"
+
+
+def _read(path: Path) -> Cubin | None:
+    try:
+        image = path.read_bytes()
+        described = json.loads(path.with_suffix(".json").read_text())
+        symbols = tuple((str(entry), str(symbol)) for entry, symbol in described["symbols"])
+        kept = Cubin(arch=described["arch"], image=image, symbols=symbols, log=described["log"])
+        is_whole = described["sha256"] == hashlib.sha256(image).hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return kept if is_whole else None
+
+
+def _write(path: Path, fresh: Cubin) -> None:
+    description = {
+        "arch": fresh.arch,
+        "symbols": fresh.symbols,
+        "log": fresh.log,
+        "sha256": hashlib.sha256(fresh.image).hexdigest(),
+    }
+    write_atomically(path, fresh.image)
+    write_atomically(path.with_suffix(".json"), json.dumps(description).encode())
