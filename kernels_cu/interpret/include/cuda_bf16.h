@@ -11,7 +11,7 @@
 #define PAGED_OTHER __half
 #define PAGED_TAG bfloat16
 #define PAGED_CODEC Bfloat16Codec
-#include "../numerics/small_float.inc"
+#include "../numerics/small_float.h"
 
 inline __half::__half(const __nv_bfloat16& other) : __half(float(other)) {}
 inline __nv_bfloat16::__nv_bfloat16(const __half& other) : __nv_bfloat16(float(other)) {}

@@ -13,7 +13,7 @@
 #define PAGED_OTHER __nv_bfloat16
 #define PAGED_TAG half
 #define PAGED_CODEC HalfCodec
-#include "../numerics/small_float.inc"
+#include "../numerics/small_float.h"
 
 using half = __half;
 using half2 = __half2;

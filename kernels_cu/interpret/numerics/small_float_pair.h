@@ -1,5 +1,5 @@
 // Body of cuda_fp16.h and cuda_bf16.h: arithmetic and comparison of pairs, lane by lane. Macros:
-// small_float_type.inc.
+// small_float_type.h.
 
 #define PAGED_UNARY(name, scalar)                                                                 \
     inline PAGED_T2 name(PAGED_T2 a) {                                                            \

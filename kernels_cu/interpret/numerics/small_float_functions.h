@@ -1,5 +1,5 @@
 // Body of cuda_fp16.h and cuda_bf16.h: elementary functions and atomic addition. Macros:
-// small_float_type.inc.
+// small_float_type.h.
 //
 // Functions are those of the host's binary32, rounded once: within the device's own error.
 

@@ -1,5 +1,5 @@
 // Body of cuda_fp16.h and cuda_bf16.h: scalar arithmetic and comparison. Macros:
-// small_float_type.inc.
+// small_float_type.h.
 //
 // Every result is rounded once. Sums, products, quotients and roots are exact enough in binary32
 // that rounding twice equals rounding once (24 >= 2 * 11 + 2 bits); fused multiply-add goes

@@ -1,4 +1,4 @@
-// Body of cuda_fp16.h and cuda_bf16.h: conversion intrinsics. Macros: small_float_type.inc.
+// Body of cuda_fp16.h and cuda_bf16.h: conversion intrinsics. Macros: small_float_type.h.
 
 inline PAGED_T PAGED_JOIN(__ushort_as_, PAGED_TAG, )(unsigned short bits) {
     return PAGED_RAW{bits};
