@@ -226,7 +226,7 @@ class _Matcher:
         dtype = element_type(scalar.dtype).torch
         if not dtype.is_floating_point and dtype != torch.bool:
             limits = torch.iinfo(dtype)
-            if value != int(value) or not limits.min <= value <= limits.max:
+            if not limits.min <= value <= limits.max or value != int(value):
                 self.refuse(f"number {scalar.name!r} must be an {scalar.dtype}, got {value}")
             value = int(value)
         return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -49,7 +50,7 @@ class Op:
         """Where the shipped variants lie."""
         return KERNELS_DIR / self.folder
 
-    @property
+    @cached_property
     def signature(self) -> KernelSpec:
         """The operation as a spec without a kernel: for checks, output shapes and the schema."""
         return KernelSpec(
@@ -74,7 +75,9 @@ class Op:
 
 def schema(spec: KernelSpec) -> str:
     """Return a spec's torch schema: given operands by position, numbers by keyword."""
-    arguments = [_operand_schema(i, o) for i, o in enumerate(spec.given)]
+    required = [i for i, o in enumerate(spec.given) if not o.is_optional]
+    last = max(required, default=-1)
+    arguments = [_operand_schema(i, o, i > last) for i, o in enumerate(spec.given)]
     numbers = [_scalar_schema(s) for s in spec.scalars if s.is_given]
     if numbers:
         arguments += ["*", *numbers]
@@ -83,9 +86,10 @@ def schema(spec: KernelSpec) -> str:
     return f"{spec.name}({', '.join(arguments)}) -> {returns}"
 
 
-def _operand_schema(index: int, operand: Operand) -> str:
+def _operand_schema(index: int, operand: Operand, may_end_before: bool) -> str:
     alias = f"(a{index}!)" if operand.intent == "inout" else ""
-    return f"Tensor{alias}{'?' if operand.is_optional else ''} {operand.name}"
+    default = "=None" if may_end_before else ""
+    return f"Tensor{alias}{'?' if operand.is_optional else ''} {operand.name}{default}"
 
 
 def _scalar_schema(scalar: Scalar) -> str:

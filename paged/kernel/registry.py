@@ -1,0 +1,111 @@
+"""The operations there are, and the one place where a call meets its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+
+import torch
+
+from paged.errors import KernelSourceError
+from paged.kernel.binding import Number, bind
+from paged.kernel.call import kernel_call
+from paged.kernel.choice import REFERENCE, current_choices
+from paged.kernel.op import Op, Outputs
+from paged.kernel.variant import Variant, find_variant, load_variant, shipped_variants
+
+OP_NAMES = (
+    "attention",
+    "write_kv",
+    "rope_write_kv",
+    "copy_blocks",
+    "swap_blocks",
+    "gather_kv",
+)
+
+
+@lru_cache(maxsize=1)
+def ops() -> Mapping[str, Op]:
+    """Return all operations by name."""
+    return {name: import_module(f"paged.kernel.ops.{name}").OP for name in OP_NAMES}
+
+
+def find_op(name: str) -> Op:
+    """Return an operation. Raises KernelSourceError, which lists them."""
+    if name not in OP_NAMES:
+        raise KernelSourceError(f"expected an op of {', '.join(OP_NAMES)}; got {name!r}")
+    return ops()[name]
+
+
+def resolve_variant(op_name: str, variant: str) -> str:
+    """Return a variant's name, a file's as an absolute path.
+
+    Raises: KernelSourceError unless the operation exists and the variant can serve it.
+    """
+    op = find_op(op_name)
+    if variant == REFERENCE:
+        return variant
+    found = find_variant(op, variant)
+    return str(found.path) if variant.endswith(".cu") else variant
+
+
+def run_op(
+    op: Op, operands: Sequence[torch.Tensor | None], numbers: Mapping[str, Number | None]
+) -> Outputs:
+    """Serve one call with the kernel in force: on a GPU, in the interpreter, or in torch.
+
+    On a GPU the default is the operation's own choice; on the CPU it is the reference, for the
+    interpreter is made to check kernels, not to be fast.
+
+    Mutates: inout operands.
+    Raises: OperandError before anything runs, and all that `kernel_call` raises.
+    """
+    choices = current_choices()
+    given = (*operands, *(None,) * (len(op.signature.given) - len(operands)))
+    on_gpu = any(t is not None and t.is_cuda for t in given)
+    name = choices.variants.get(op.name)
+    if name is None:
+        name = op.choose(bind(op.signature, given, numbers)) if on_gpu else REFERENCE
+    if name == REFERENCE:
+        return run_reference(op, given, numbers)
+    variant = current_variant(op, name)
+    return kernel_call(
+        variant.spec, *given, interpret=False if on_gpu else choices.interpret, **numbers
+    )
+
+
+def run_reference(
+    op: Op, operands: Sequence[torch.Tensor | None], numbers: Mapping[str, Number | None]
+) -> Outputs:
+    """Compute an operation in torch, checked and rounded as a kernel's call is."""
+    binding = bind(op.signature, operands, numbers)
+    results = op.reference(*operands, **numbers)
+    if results is None:
+        return None
+    exact = results if isinstance(results, tuple) else (results,)
+    for output, result in zip(binding.outputs, exact, strict=True):
+        output.copy_(result)
+    outputs = binding.outputs
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def current_variant(op: Op, name: str) -> Variant:
+    """Return a variant as its file is now."""
+    path = Path(name) if name.endswith(".cu") else _shipped(op)[name]
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise KernelSourceError(f"cannot read kernel source: {error}") from error
+    return _loaded(op, path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=64)
+def _shipped(op: Op) -> Mapping[str, Path]:
+    return shipped_variants(op)
+
+
+@lru_cache(maxsize=256)
+def _loaded(op: Op, path: Path, _modified_ns: int, _size_bytes: int) -> Variant:
+    return load_variant(op, path)

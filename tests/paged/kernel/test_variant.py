@@ -1,0 +1,120 @@
+"""Kernel files as variants of an operation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from paged.errors import KernelSourceError
+from paged.kernel.op import Op
+from paged.kernel.spec import Operand, Scalar
+from paged.kernel.variant import find_variant, load_variant, shipped_variants
+
+OP = Op(
+    name="twice",
+    folder="nowhere",
+    summary="Double every element",
+    operands=(
+        Operand(name="x", shape="n", dtype="t"),
+        Operand(name="y", shape="n", dtype="t", intent="out"),
+    ),
+    types={"t": ("float32", "float16")},
+    reference=lambda x: 2 * x,
+    choose=lambda _: "plain",
+)
+FILE = "// paged: op twice\n// paged: summary one\n// paged: launch twice grid(n) block(32)\n"
+
+
+@pytest.fixture
+def op(tmp_path: Path) -> Op:
+    class Elsewhere(Op):
+        @property
+        def variants_dir(self) -> Path:
+            return tmp_path
+
+    fields = {name: getattr(OP, name) for name in OP.__dataclass_fields__}
+    return Elsewhere(**fields)
+
+
+def test_schema_and_signature() -> None:
+    assert OP.schema == "twice(Tensor x) -> Tensor"
+    assert OP.signature.sizes == ("n",)
+
+
+def test_schema_of_mutation_options_and_numbers() -> None:
+    op = Op(
+        name="mixed",
+        folder="",
+        summary="",
+        operands=(
+            Operand(name="x", shape="n", dtype="float32", is_optional=True),
+            Operand(name="pool", shape="n", dtype="float32", intent="inout"),
+            Operand(name="bias", shape="n", dtype="float32", is_optional=True),
+            Operand(name="y", shape="n", dtype="float32", intent="out"),
+            Operand(name="z", shape="n", dtype="float32", intent="out"),
+        ),
+        scalars=(
+            Scalar(name="layer", dtype="int32"),
+            Scalar(name="window", dtype="int32", absent=9),
+            Scalar(name="scale", dtype="float32", default=0.5),
+            Scalar(name="flag", dtype="bool", default=False),
+            Scalar(name="total", dtype="int64", value="n*2"),
+        ),
+        reference=lambda *_: None,
+        choose=lambda _: "",
+    )
+    assert op.schema == (
+        "mixed(Tensor? x, Tensor(a1!) pool, Tensor? bias=None, *, int layer, int? window=None, "
+        "float scale=0.5, bool flag=False) -> (Tensor, Tensor)"
+    )
+    torch._C.parse_schema(op.schema)
+
+
+def test_variants_are_the_files_of_the_folder(op: Op, tmp_path: Path) -> None:
+    (tmp_path / "twice_plain.cu").write_text(FILE)
+    (tmp_path / "wide.cu").write_text(FILE)
+    (tmp_path / "other.cu").write_text(FILE.replace("op twice", "op thrice"))
+    assert list(shipped_variants(op)) == ["plain", "wide"]
+    variant = find_variant(op, "plain")
+    assert variant.spec.summary == "one"
+    assert variant.spec.source == tmp_path / "twice_plain.cu"
+    with pytest.raises(KernelSourceError, match=r"twice: plain, wide, or a path.*got 'plane'"):
+        find_variant(op, "plane")
+
+
+def test_a_file_narrows_types_and_adds_to_the_operation(op: Op, tmp_path: Path) -> None:
+    file = tmp_path / "mine.cu"
+    file.write_text(
+        FILE + "// paged: types t = float16\n// paged: symbol m = n*2\n"
+        "// paged: workspace w float32 m\n// paged: require n > 0\n// paged: constant m\n"
+    )
+    spec = find_variant(op, str(file)).spec
+    assert spec.types == {"t": ("float16",)}
+    assert spec.sizes == ("n", "m")
+    assert [o.intent for o in spec.operands] == ["in", "out", "workspace"]
+    assert (spec.requires, spec.constants) == (("n > 0",), ("m",))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("// nothing\n", "no '// paged: op' line"),
+        (FILE.replace("op twice", "op once"), "got op 'once'"),
+        (FILE + "// paged: types t = float64\n", "twice takes no float64 for t"),
+        (FILE + "// paged: types u = float32\n", "it takes no such type"),
+        (FILE + "// paged: require m > 0\n", "'m > 0' names m"),
+        ("// paged: op twice\n", "at least one launch"),
+    ],
+)
+def test_files_that_cannot_serve(op: Op, tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "mine.cu"
+    file.write_text(text)
+    with pytest.raises(KernelSourceError, match=reason):
+        load_variant(op, file)
+
+
+def test_a_missing_file(op: Op, tmp_path: Path) -> None:
+    with pytest.raises(KernelSourceError, match=r"cannot read kernel source .*gone\.cu"):
+        find_variant(op, str(tmp_path / "gone.cu"))
