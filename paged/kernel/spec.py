@@ -7,17 +7,20 @@ all come from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from paged.errors import KernelSourceError
 from paged.kernel.dtypes import element_type
 from paged.kernel.expression import Expression
 from paged.kernel.launch import Intent
 from paged.kernel.source import read_source
+
+if TYPE_CHECKING:
+    from paged.kernel.binding import Binding
 
 Passing = Literal["parameters", "struct"]
 Expressions = str | int | tuple[str | int, ...]
@@ -108,11 +111,29 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one call moves and computes."""
+
+    bytes: int
+    flops: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Least work a perfect kernel would do; None counts every given and returned element once."""
+    """Least work that a perfect kernel would do, for the roofline.
+
+    Attributes:
+        bytes: an expression; None counts every given and returned element once.
+        flops: an expression; None for kernels that only move data.
+        work: replaces both where the least work depends on the contents of operands, such as
+            sequence lengths; `text` then says how.
+
+    """
 
     bytes: str | None = None
     flops: str | None = None
+    work: Callable[[Binding], Work] | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

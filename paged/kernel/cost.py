@@ -1,0 +1,49 @@
+"""The least work of a call, and the least time it takes on hardware."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paged.kernel.binding import Binding
+from paged.kernel.expression import Expression
+from paged.kernel.spec import Work
+
+
+def least_work(binding: Binding) -> Work:
+    """Return the bytes and flops that a perfect kernel would need for this call.
+
+    May read the contents of operands, and so wait for a GPU.
+    """
+    cost = binding.spec.cost
+    if cost.work is not None:
+        return cost.work(binding)
+    if cost.bytes is None:
+        num_bytes = operand_bytes(binding)
+    else:
+        num_bytes = Expression(cost.bytes).evaluate(binding.sizes)
+    flops = 0 if cost.flops is None else Expression(cost.flops).evaluate(binding.sizes)
+    return Work(bytes=num_bytes, flops=flops)
+
+
+def operand_bytes(binding: Binding) -> int:
+    """Return the bytes of all operands, those both read and written counted twice."""
+    times = {"in": 1, "out": 1, "inout": 2, "workspace": 0}
+    tensors = ((times[o.intent], binding.tensors[o.name]) for o in binding.spec.operands)
+    return sum(n * t.numel() * t.element_size() for n, t in tensors if t is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roofline:
+    """What hardware can do at best, measured or from a data sheet."""
+
+    bytes_per_s: float
+    flops_per_s: float
+
+    def least_s(self, work: Work) -> float:
+        """Return the least time for some work: what is slower of moving and computing."""
+        return max(work.bytes / self.bytes_per_s, work.flops / self.flops_per_s)
+
+    @property
+    def ridge_flops_per_byte(self) -> float:
+        """Work with less arithmetic per byte than this is bound by memory."""
+        return self.flops_per_s / self.bytes_per_s
