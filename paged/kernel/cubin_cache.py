@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from paged.kernel import nvrtc
@@ -13,19 +14,31 @@ from paged.kernel.source import KernelSource
 from paged.kernel.toolkit import find_toolkit
 
 
-def cubin(source: KernelSource, arch: str) -> Cubin:
-    """Return a source compiled for an architecture, from the cache where it is there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A cubin and the file that holds its image."""
+
+    path: Path
+    cubin: Cubin
+
+
+def keep(source: KernelSource, arch: str) -> Kept:
+    """Compile a source for an architecture, or find it compiled.
 
     Safe between processes. An entry that is damaged or half written is compiled again.
     Raises what `compile_cubin` raises; refusals are not kept.
     """
-    path = _path(source, arch)
-    kept = _read(path)
-    if kept is not None:
-        return kept
-    fresh = nvrtc.compile_cubin(source, arch)
-    _write(path, fresh)
-    return fresh
+    path = cache_dir("cuda") / f"{key(source, arch)}.cubin"
+    found = _read(path)
+    if found is None:
+        found = nvrtc.compile_cubin(source, arch)
+        _write(path, found)
+    return Kept(path=path, cubin=found)
+
+
+def cubin(source: KernelSource, arch: str) -> Cubin:
+    """Return a source compiled for an architecture, as `keep` does."""
+    return keep(source, arch).cubin
 
 
 def key(source: KernelSource, arch: str) -> str:
@@ -40,12 +53,8 @@ def key(source: KernelSource, arch: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _path(source: KernelSource, arch: str) -> Path:
-    """Return where the cubin is kept; its description lies beside it, as `.json`."""
-    return cache_dir("cuda") / f"{key(source, arch)}.cubin"
-
-
 def _read(path: Path) -> Cubin | None:
+    """Return the cubin at a path with the description beside it, or None where not whole."""
     try:
         image = path.read_bytes()
         described = json.loads(path.with_suffix(".json").read_text())

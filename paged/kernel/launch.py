@@ -20,7 +20,7 @@ Intent = Literal["in", "out", "inout", "workspace"]
 """What a kernel does with an operand. *out* and *workspace* start with undefined contents."""
 
 Argument = npt.NDArray[Any]
-"""One kernel parameter: a contiguous array of one element whose bytes are the parameter."""
+"""One kernel parameter: a writable array of one element whose bytes are the parameter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

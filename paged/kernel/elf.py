@@ -1,0 +1,62 @@
+"""Read the variables of a cubin from its symbol table."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from paged.errors import KernelCompileError
+
+_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little endian
+_SECTIONS_AT = struct.Struct("<40xQ10xHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SYMBOL_TABLE = 2
+_OBJECT = 1
+_UNDEFINED = 0
+
+
+def variable_sizes_bytes(image: bytes) -> dict[str, int]:
+    """Return the size of each `__device__` and `__constant__` variable, by mangled name.
+
+    Raises KernelCompileError for an image that is no ELF file.
+    """
+    if not image.startswith(_MAGIC):
+        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
+    return dict(_variables(image))
+
+
+def mangled(name: str) -> str:
+    """Return how a variable at namespace scope is called in an image: `a::b` is `_ZN1a1bE`.
+
+    Source: the Itanium C++ ABI, section 5.1.
+    """
+    parts = name.removeprefix("::").split("::")
+    if len(parts) == 1:
+        return parts[0]
+    return "_ZN" + "".join(f"{len(part)}{part}" for part in parts) + "E"
+
+
+def _variables(image: bytes) -> Iterator[tuple[str, int]]:
+    sections = _sections(image)
+    for kind, offset, size, link in sections:
+        if kind != _SYMBOL_TABLE:
+            continue
+        names_at = sections[link][1]
+        for at in range(offset, offset + size, _SYMBOL.size):
+            name_at, info, _, section, _, num_bytes = _SYMBOL.unpack_from(image, at)
+            if info & 0xF == _OBJECT and section != _UNDEFINED:
+                start = names_at + name_at
+                yield image[start : image.index(b"\0", start)].decode(), num_bytes
+
+
+def _sections(image: bytes) -> list[tuple[int, int, int, int]]:
+    """Return kind, offset, size and linked section of each section."""
+    table_at, entry_bytes, num_sections, _ = _SECTIONS_AT.unpack_from(image)
+    found: list[tuple[int, int, int, int]] = []
+    for i in range(num_sections):
+        _, kind, _, _, offset, size, link, *_ = _SECTION.unpack_from(
+            image, table_at + i * entry_bytes
+        )
+        found.append((kind, offset, size, link))
+    return found
