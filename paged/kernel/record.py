@@ -85,13 +85,13 @@ def struct_text(spec: KernelSpec, types: Mapping[str, str]) -> str:
     """Return the C++ struct, with the headers of its types and an assertion for each offset."""
     dtype = struct_dtype(spec)
     name = spec.struct_name
-    lines = [*headers(spec, types), f"struct {name} {{"]
+    lines = ["#include <stddef.h>", *headers(spec, types), f"struct {name} {{"]
     lines += [
         f"  {s.cuda} {s.name}{'' if s.count is None else f'[{s.count}]'};" for s in slots(spec)
     ]
     lines.append("};")
     lines += [
-        f"static_assert(__builtin_offsetof({name}, {field}) == {offset}, "
+        f"static_assert(offsetof({name}, {field}) == {offset}, "
         f'"{name}.{field} lies elsewhere on the host");'
         for field, offset in offsets_bytes(dtype).items()
     ]

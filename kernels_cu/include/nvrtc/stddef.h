@@ -2,5 +2,6 @@
 #pragma once
 
 #ifndef offsetof
-#define offsetof(type, member) __builtin_offsetof(type, member)
+// no __builtin_offsetof either, and a plain cast of the address is no constant
+#define offsetof(type, member) __INTADDR__(&(static_cast<type*>(nullptr)->member))
 #endif
