@@ -204,7 +204,7 @@ def arch_for(capability: tuple[int, int]) -> str:
 def addresses(arguments: tuple[Argument, ...]) -> array[int]:
     """Return where the bytes of each argument lie: what cuLaunchKernel takes."""
     # numpy's own ways to an address cost two to seven times as much
-    return array("Q", [addressof(c_char.from_buffer(argument)) for argument in arguments])
+    return array("Q", [addressof(c_char.from_buffer(argument.data)) for argument in arguments])
 
 
 def _device_of(request: LaunchRequest, current: int) -> int:
