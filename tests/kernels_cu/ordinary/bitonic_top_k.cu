@@ -1,6 +1,6 @@
 // The k largest values of each row with their columns, by a bitonic sort in shared memory.
 // One block per row; kCapacity (a power of two) bounds the row. Equal values: lower column first.
-#include <cfloat>
+#include <math_constants.h>
 
 template <typename Key, typename Value>
 struct Entry {
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kCapacity / 2)
 
     const float* row = scores + blockIdx.x * num_columns;
     for (int i = threadIdx.x; i < kCapacity; i += blockDim.x)
-        items[i] = i < num_columns ? Item{row[i], i} : Item{-FLT_MAX, 0x7fffffff};
+        items[i] = i < num_columns ? Item{row[i], i} : Item{-CUDART_INF_F, 0x7fffffff};
 
     for (unsigned size = 2; size <= kCapacity; size *= 2) {
         for (unsigned stride = size / 2; stride > 0; stride /= 2) {

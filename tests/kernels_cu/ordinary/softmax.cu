@@ -35,8 +35,9 @@ __device__ __forceinline__ Normaliser merge(Normaliser a, Normaliser b) {
     const bool a_is_larger = a.largest > b.largest;
     const Normaliser larger = a_is_larger ? a : b;
     const Normaliser smaller = a_is_larger ? b : a;
-    // careful: two empty states have -inf - -inf, which is NaN.
-    const float scale = smaller.sum > 0.f ? __expf(smaller.largest - larger.largest) : 0.f;
+    // careful: where both saw nothing but -inf, the difference is NaN.
+    const bool is_masked = smaller.largest == -CUDART_INF_F;
+    const float scale = is_masked ? 0.f : __expf(smaller.largest - larger.largest);
     return {larger.largest, larger.sum + smaller.sum * scale};
 }
 
