@@ -1,0 +1,138 @@
+// Which query rows a block of a prefill kernel serves, and which keys each row sees.
+//
+// Rows: of a sequence with n query tokens and one kv head, row r is query token r / group_size
+// under query head r % group_size of that kv head, so that all heads that share keys share a
+// loaded tile of them. The rows of a sequence are cut into tiles of kTileRows:
+//
+//   sequence      0             1        2   padding
+//   rows          70            64       3   rest
+//   tiles of 64   0 [1]         2        3   4 ..       [1] half empty: tiles never span sequences
+//
+// Grid: x = cdiv(num_tokens * group_size, kTileRows) + num_seqs, y = kv heads. That many tiles
+// are enough for any split of the tokens among sequences, so the grid depends on shapes alone
+// and a captured CUDA graph serves any batch that fits; a block finds its tile on the device.
+// Tokens past query_start[num_seqs] form one more sequence, without keys.
+#pragma once
+
+#include <math.h>
+
+namespace paged {
+
+struct RowTile {
+  int seq;             // num_seqs for the padding tokens
+  int first_token;     // token of the sequence's row 0
+  int first_row;       // of this tile, within the sequence
+  int num_rows;        // of this tile; 0 where the block has nothing to do
+  int first_position;  // position of the sequence's first query token
+  int num_keys;        // that exist in the pool
+};
+
+struct KeyRange {
+  int begin, end;
+};
+
+// Return how many tiles of the grid come before a sequence's own: at least as many as needed.
+template <int kTileRows>
+__device__ int tiles_before(const AttentionParams& p, int seq) {
+  return p.query_start[seq] * p.group_size / kTileRows + seq;
+}
+
+// Return the last sequence whose tiles begin at or before this one.
+template <int kTileRows>
+__device__ int sequence_of_tile(const AttentionParams& p, int tile) {
+  int low = 0, high = p.num_seqs;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (tiles_before<kTileRows>(p, middle) <= tile) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+template <int kTileRows>
+__device__ RowTile find_row_tile(const AttentionParams& p, int tile) {
+  RowTile found{};
+  found.seq = sequence_of_tile<kTileRows>(p, tile);
+  const bool is_padding = found.seq == p.num_seqs;
+  found.first_token = p.query_start[found.seq];
+  const int end_token = is_padding ? p.num_tokens : p.query_start[found.seq + 1];
+  const int num_tokens = end_token - found.first_token;
+  found.first_row = (tile - tiles_before<kTileRows>(p, found.seq)) * kTileRows;
+  found.num_rows = max(0, min(kTileRows, num_tokens * p.group_size - found.first_row));
+  const int seq_len = is_padding ? 0 : p.seq_lens[found.seq];
+  const long long capacity = 1LL * p.max_blocks * p.block_size;
+  found.first_position = seq_len - num_tokens;
+  found.num_keys = static_cast<int>(min(static_cast<long long>(seq_len), capacity));
+  return found;
+}
+
+// Return the query token of a row of the tile, counted from the sequence's first.
+__device__ inline int token_of_row(const AttentionParams& p, const RowTile& tile, int row) {
+  return (tile.first_row + row) / p.group_size;
+}
+
+// Return the query head of a row of the tile.
+__device__ inline int head_of_row(const AttentionParams& p, const RowTile& tile, int row) {
+  return blockIdx.y * p.group_size + (tile.first_row + row) % p.group_size;
+}
+
+// Return where a row of the tile stands in `out` and `lse`, in query heads.
+__device__ inline long long output_row(const AttentionParams& p, const RowTile& tile, int row) {
+  const long long token = tile.first_token + token_of_row(p, tile, row);
+  return token * p.num_q_heads + head_of_row(p, tile, row);
+}
+
+// Return the keys that a query at this position sees; none where begin >= end.
+__device__ inline KeyRange keys_seen_from(const AttentionParams& p, int position, int num_keys) {
+  // careful: position - window would overflow for a window of INT_MAX and a negative position
+  const int begin = position < p.window ? 0 : position - p.window + 1;
+  return {begin, min(position + 1, num_keys)};
+}
+
+// Return the keys that any row of the tile sees.
+__device__ inline KeyRange keys_seen(const AttentionParams& p, const RowTile& tile) {
+  const int first = tile.first_position + token_of_row(p, tile, 0);
+  const int last = tile.first_position + token_of_row(p, tile, tile.num_rows - 1);
+  return {keys_seen_from(p, first, tile.num_keys).begin,
+          keys_seen_from(p, last, tile.num_keys).end};
+}
+
+// Return the keys that every row of the tile sees; none where begin >= end.
+__device__ inline KeyRange keys_seen_by_all(const AttentionParams& p, const RowTile& tile) {
+  const int first = tile.first_position + token_of_row(p, tile, 0);
+  const int last = tile.first_position + token_of_row(p, tile, tile.num_rows - 1);
+  return {keys_seen_from(p, last, tile.num_keys).begin,
+          keys_seen_from(p, first, tile.num_keys).end};
+}
+
+// Return the logit that a product of a query and a key stands for.
+__device__ inline float score_of(const AttentionParams& p, float scaled, float slope,
+                                 int distance) {
+  if (p.softcap > 0.0f) scaled = p.softcap * tanhf(scaled / p.softcap);
+  if (p.alibi_slopes != nullptr) scaled += slope * distance;
+  return scaled;
+}
+
+// How a row's sums become its output, and the logarithm of its denominator.
+struct Denominator {
+  float factor;
+  float lse;
+};
+
+// Return the denominator of a row from its weights, whose sum `total` is relative to exp(highest),
+// and its head's sink. Of a row that sees nothing the factor is 0, and lse -inf or the sink.
+__device__ inline Denominator denominator(const AttentionParams& p, const RowTile& tile, int row,
+                                          float highest, float total) {
+  const bool has_sink = p.sinks != nullptr && tile.seq < p.num_seqs && row < tile.num_rows;
+  const float sink = has_sink ? p.sinks[head_of_row(p, tile, row)] : -INFINITY;
+  const float base = fmaxf(highest, sink);
+  if (base == -INFINITY) return {0.0f, -INFINITY};
+  const float share = expf(highest - base);
+  const float whole = total * share + expf(sink - base);
+  return {share / whole, base + logf(whole)};
+}
+
+}  // namespace paged
