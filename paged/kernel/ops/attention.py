@@ -15,22 +15,18 @@ import torch
 
 from paged.kernel.binding import INT32_MAX, Binding
 from paged.kernel.op import Op
-from paged.kernel.spec import Operand, Scalar
+from paged.kernel.ops.pool import KEY_TYPES, KV_SCALES, POOL_TYPES, integers, pool_operand
+from paged.kernel.spec import Cost, Operand, Scalar, Work
 
 _OPERANDS = (
     Operand(name="query", shape="num_tokens num_q_heads head_dim", dtype="q_t", strided=True),
-    Operand(
-        name="kv_pool",
-        shape="num_blocks num_layers 2 num_kv_heads block_size head_dim",
-        dtype="kv_t",
-        strided=True,
-    ),
+    pool_operand("in"),
     Operand(name="block_tables", shape="num_seqs max_blocks", dtype="int32"),
     Operand(name="seq_lens", shape="num_seqs", dtype="int32"),
     Operand(name="query_start", shape="num_seqs+1", dtype="int32"),
     Operand(name="alibi_slopes", shape="num_q_heads", dtype="float32", is_optional=True),
     Operand(name="sinks", shape="num_q_heads", dtype="float32", is_optional=True),
-    Operand(name="kv_scales", shape="num_layers 2 num_kv_heads", dtype="float32", is_optional=True),
+    KV_SCALES,
     Operand(name="out", shape="num_tokens num_q_heads head_dim", dtype="q_t", intent="out"),
     Operand(name="lse", shape="num_tokens num_q_heads", dtype="float32", intent="out"),
 )
@@ -103,9 +99,8 @@ def reference(  # noqa: PLR0917 (the operator's own arguments)
 
 def _spans(seq_lens: torch.Tensor, query_start: torch.Tensor) -> list[tuple[int, int, int]]:
     """Return each sequence's number of keys and the half-open range of its tokens."""
-    bounds = [int(bound) for bound in query_start]
-    lengths = [int(length) for length in seq_lens]
-    return list(zip(lengths, bounds[:-1], bounds[1:], strict=True))
+    bounds = integers(query_start)
+    return list(zip(integers(seq_lens), bounds[:-1], bounds[1:], strict=True))
 
 
 def _gather(
@@ -167,35 +162,19 @@ class _Rows:
         return out.reshape(query.shape), lse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """Bytes and floating-point operations that a perfect kernel would need for one call."""
-
-    bytes: int
-    flops: int
-
-
-def least_work(
-    query: torch.Tensor,
-    kv_pool: torch.Tensor,
-    seq_lens: torch.Tensor,
-    query_start: torch.Tensor,
-    *,
-    window: int | None = None,
-) -> Work:
-    """Return the least work of a call; it depends on lengths, so no expression of sizes gives it.
-
-    Every visible key and value is read once a call, every query and output element moved once.
-    """
+def least_work(binding: Binding) -> Work:
+    """Return the least work of a call: visible keys read once, queries and outputs moved once."""
+    query, kv_pool, _, seq_lens, query_start = (
+        tensor for tensor in list(binding.tensors.values())[:5] if tensor is not None
+    )
     num_q_heads, head_dim = query.shape[1:]
+    window = int(binding.scalars["window"])
     num_keys, num_pairs = 0, 0
     for seq_len, begin, end in _spans(seq_lens, query_start):
-        seen = [
-            (max(0, position + 1 - (window or INT32_MAX)), position + 1)
-            for position in range(max(0, seq_len - end + begin), seq_len)
-        ]
-        num_keys += seen[-1][1] - seen[0][0] if seen else 0
-        num_pairs += sum(last - first for first, last in seen)
+        positions = range(max(0, seq_len - end + begin), seq_len)
+        if len(positions) > 0:
+            num_keys += seq_len - max(0, positions[0] + 1 - window)
+        num_pairs += sum(min(position + 1, window) for position in positions)
     row_bytes = 2 * kv_pool.shape[3] * head_dim * kv_pool.element_size()
     moved_bytes = 2 * query.numel() * query.element_size() + 4 * query.shape[0] * num_q_heads
     return Work(
@@ -215,8 +194,8 @@ OP = Op(
     operands=_OPERANDS,
     scalars=_SCALARS,
     types={
-        "q_t": ("float16", "bfloat16", "float32"),
-        "kv_t": ("float16", "bfloat16", "float32", "float8_e4m3fn"),
+        "q_t": KEY_TYPES,
+        "kv_t": POOL_TYPES,
     },
     symbols={"group_size": "num_q_heads // num_kv_heads"},
     requires=(
@@ -225,6 +204,7 @@ OP = Op(
         "0 <= layer < num_layers",
         "window > 0",
     ),
+    cost=Cost(work=least_work, text="visible keys read once, queries and outputs moved once"),
     reference=reference,
     choose=choose,
 )
