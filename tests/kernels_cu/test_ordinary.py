@@ -6,19 +6,17 @@ own dialect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import pytest
 import torch
+from paged.kernel.backends.interpret import InterpretConfig
 
 from paged.errors import BackendUnavailable, KernelRunError
-from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.binding import bind
 from paged.kernel.call import kernel_call
+from paged.kernel.cubin_cache import cubin
 from paged.kernel.instance import instantiate
-from paged.kernel.nvrtc import compile_cubin
 from paged.kernel.source import KernelSource, read_source
-from tests.helpers.ordinary.case import KERNELS_DIR, Case, Cases, run, same_bits, source
+from tests.helpers.ordinary.case import KERNELS_DIR, Case, run, same_bits, source
 from tests.helpers.ordinary.catalogue import ORDINARY
 from tests.helpers.ordinary.lists import GATHER
 
@@ -52,21 +50,26 @@ def check_orders(case: Case) -> None:
                 assert same_bits(tensor, natural[result]), f"{case.label}: {result} under {order}"
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ORDINARY)
+def test_results_on_a_gpu_equal_the_reference(name: str) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device: the interpreter stands in for it")
+    for case in ORDINARY[name]():
+        case.check(run(case, None))
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("name", ORDINARY)
 def test_nvrtc_compiles_the_file_unmodified(name: str, arch: str) -> None:
-    assert_compiles(name, ORDINARY, arch)
-
-
-def assert_compiles(name: str, catalogue: Mapping[str, Callable[[], Cases]], arch: str) -> None:
-    entries = [entry for case in catalogue[name]() for entry in entries_of(case)]
-    path = next(KERNELS_DIR.glob(f"*/{name}.cu"))
-    text = KernelSource(name=name, text=read_source(path), path=path, entries=tuple(set(entries)))
+    entries = sorted({entry for case in ORDINARY[name]() for entry in entries_of(case)})
+    path = source(name)
+    text = KernelSource(name=name, text=read_source(path), path=path, entries=tuple(entries))
     try:
-        cubin = compile_cubin(text, arch)
+        compiled = cubin(text, arch)
     except BackendUnavailable as error:
         pytest.skip(str(error))
-    assert cubin.image.startswith(b"\x7fELF")
+    assert compiled.image.startswith(b"\x7fELF")
 
 
 def entries_of(case: Case) -> tuple[str, ...]:

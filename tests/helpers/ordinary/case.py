@@ -96,25 +96,29 @@ class Case:
             expectation.check(f"{self.spec.name} {self.label}: {name}", results[name])
 
 
-def run(case: Case, config: InterpretConfig) -> Results:
-    """Call the kernel on copies of the operands and return its out and inout tensors."""
-    operands = [copied(operand) for operand in case.operands]
-    returned = kernel_call(case.spec, *operands, interpret=config, **case.numbers)
+def run(case: Case, config: InterpretConfig | None) -> Results:
+    """Call the kernel on copies of the operands and return its out and inout tensors.
+
+    It runs in the interpreter as configured, or on the GPU for None; results are on the CPU.
+    """
+    device = "cuda" if config is None else "cpu"
+    operands = [copied(operand, device) for operand in case.operands]
+    returned = kernel_call(case.spec, *operands, interpret=config or False, **case.numbers)
     outs = (returned,) if isinstance(returned, torch.Tensor) else returned or ()
     names = [o.name for o in case.spec.operands if o.intent == "out"]
     results = dict(zip(names, outs, strict=True))
     for operand, tensor in zip(case.spec.given, operands, strict=True):
         if operand.intent == "inout" and tensor is not None:
             results[operand.name] = tensor
-    return results
+    return {name: tensor.cpu() for name, tensor in results.items()}
 
 
-def copied(tensor: torch.Tensor | None) -> torch.Tensor | None:
+def copied(tensor: torch.Tensor | None, device: str) -> torch.Tensor | None:
     """Return a copy that is as far from a 16-byte boundary as the original."""
     if tensor is None:
         return None
     shift = tensor.data_ptr() % 16 // tensor.itemsize
-    room = torch.empty(shift + tensor.numel(), dtype=tensor.dtype)
+    room = torch.empty(shift + tensor.numel(), dtype=tensor.dtype, device=device)
     return room[shift:].view(tensor.shape).copy_(tensor)
 
 

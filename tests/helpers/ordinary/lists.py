@@ -29,7 +29,7 @@ def bitonic_top_k() -> Cases:
         # one decimal, so that there are ties
         scores = normal(num_rows, num_columns).mul(10).round().div(10)
         scores[:, 3:5] = -torch.inf
-        values, columns = scores.sort(1, descending=True, stable=True)
+        values, columns = scores.sort(dim=1, descending=True, stable=True)
         expected = {"values": Exact(values[:, :7]), "columns": Exact(columns[:, :7].int())}
         label = f"{num_rows} x {num_columns}"
         yield Case(label=label, spec=TOP_K, operands=(scores,), expected=expected)
