@@ -15,6 +15,16 @@ settings.register_profile("paged", derandomize=True, deadline=None, print_blob=T
 settings.load_profile("paged")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test marked `gpu` where kernels cannot run on one, with the reason."""
+    if item.get_closest_marker("gpu") is not None:
+        from paged.kernel.backends.cuda_driver import why_unavailable
+
+        reason = why_unavailable()
+        if reason is not None:
+            pytest.skip(reason)
+
+
 @pytest.fixture(scope="session")
 def traces_dir() -> Path:
     """Folder of the public traces, named by PAGED_TRACES; skips without the variable."""
