@@ -23,7 +23,17 @@ def variable_sizes_bytes(image: bytes) -> dict[str, int]:
     """
     if not image.startswith(_MAGIC):
         raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
-    return dict(_variables(image))
+    return {name: num_bytes for name, _, num_bytes in _variables(image)}
+
+
+def variable_places(image: bytes) -> dict[str, tuple[int, int]]:
+    """Return address and size in bytes of each variable of a library, by mangled name.
+
+    Raises KernelCompileError for an image that is no ELF file.
+    """
+    if not image.startswith(_MAGIC):
+        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
+    return {name: (address, num_bytes) for name, address, num_bytes in _variables(image)}
 
 
 def mangled(name: str) -> str:
@@ -37,17 +47,17 @@ def mangled(name: str) -> str:
     return "_ZN" + "".join(f"{len(part)}{part}" for part in parts) + "E"
 
 
-def _variables(image: bytes) -> Iterator[tuple[str, int]]:
+def _variables(image: bytes) -> Iterator[tuple[str, int, int]]:
     sections = _sections(image)
     for kind, offset, size, link in sections:
         if kind != _SYMBOL_TABLE:
             continue
         names_at = sections[link][1]
         for at in range(offset, offset + size, _SYMBOL.size):
-            name_at, info, _, section, _, num_bytes = _SYMBOL.unpack_from(image, at)
+            name_at, info, _, section, address, num_bytes = _SYMBOL.unpack_from(image, at)
             if info & 0xF == _OBJECT and section != _UNDEFINED:
                 start = names_at + name_at
-                yield image[start : image.index(b"\0", start)].decode(), num_bytes
+                yield image[start : image.index(b"\0", start)].decode(), address, num_bytes
 
 
 def _sections(image: bytes) -> list[tuple[int, int, int, int]]:

@@ -1,0 +1,44 @@
+// The world of a CUDA source on the CPU: included before every kernel that is interpreted.
+//
+// A block's lanes are fibers of one OS thread, so shared memory is thread-local: __shared__ is
+// `static __thread`. `extern __shared__` is rewritten before compilation (paged/kernel/backends/
+// translation.py), since each such array names the same memory.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <type_traits>
+
+#include "include/vector_functions.h"
+#include "include/vector_types.h"
+
+#include "atomics.h"
+#include "collective.h"
+#include "device.h"
+#include "dynamic_shared.h"
+#include "entry.h"
+#include "warp.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ __attribute__((used))
+#define __shared__ static __thread
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+#define __inline_hint__
+#define __align__(num_bytes) __attribute__((aligned(num_bytes)))
+#define __builtin_align__(num_bytes) __attribute__((aligned(num_bytes)))
+// careful: also the spelling of an attribute in libstdc++, which therefore comes first above.
+#define __noinline__ __attribute__((noinline))
+
+#define printf(...) ::paged_interpret::print(__VA_ARGS__)
+
+constexpr int warpSize = ::paged_interpret::kWarpSize;

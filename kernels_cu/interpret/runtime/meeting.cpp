@@ -1,0 +1,124 @@
+// Warp collectives, the warp barrier and the active mask.
+#include "block.h"
+#include "report.h"
+
+namespace paged_interpret {
+
+namespace {
+
+constexpr char kWarpBarrier = 0;
+
+Meeting& open_meeting(Warp& warp, unsigned mask, const void* kind, Site site) {
+    for (unsigned i = 0; i < warp.num_meetings; ++i) {
+        Meeting& meeting = warp.meetings[i];
+        if ((meeting.mask & mask) == 0) continue;
+        if (meeting.mask == mask && meeting.kind == kind && same_site(meeting.site, site)) {
+            return meeting;
+        }
+        fail_format(site,
+                    "divergent collective: lanes 0x%08x of the warp wait for mask 0x%08x at %s:%d, "
+                    "this thread came for mask 0x%08x at %s:%d",
+                    meeting.arrived, meeting.mask, meeting.site.file, meeting.site.line, mask,
+                    site.file, site.line);
+    }
+    Meeting& meeting = warp.meetings[warp.num_meetings++];
+    meeting = Meeting{mask, 0, kind, site};
+    return meeting;
+}
+
+void close_meeting(Warp& warp, const Meeting* meeting) {
+    warp.meetings[meeting - warp.meetings] = warp.meetings[--warp.num_meetings];
+}
+
+void check_mask(const Warp& warp, unsigned lane, unsigned mask, Site site) {
+    if ((mask >> lane & 1) == 0) {
+        fail_format(site, "divergent collective: lane %u is not in its own mask 0x%08x", lane, mask);
+    }
+    if ((mask & warp.ended) != 0) {
+        fail_format(site,
+                    "divergent collective: mask 0x%08x names lanes that have ended: 0x%08x", mask,
+                    mask & warp.ended);
+    }
+}
+
+}  // namespace
+
+bool join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site site) {
+    Block& block = *current_block;
+    LaneState& lane = block.self();
+    Warp& warp = block.warp();
+    const unsigned bit = 1u << lane.lane_index;
+    *mask &= warp.present;
+    lane.deposit = deposit;
+    if (*mask == bit) return true;
+    check_mask(warp, lane.lane_index, *mask, site);
+    Meeting& meeting = open_meeting(warp, *mask, kind, site);
+    meeting.arrived |= bit;
+    if (meeting.arrived == meeting.mask) {
+        close_meeting(warp, &meeting);
+        return true;
+    }
+    block.wait(Phase::at_collective, site, *mask);
+    return false;
+}
+
+Deposit* deposit_of(unsigned lane) {
+    Block& block = *current_block;
+    return block.lane(block.self().warp_index, lane).deposit;
+}
+
+void finish_collective(unsigned mask) {
+    Block& block = *current_block;
+    if (mask == 1u << block.self().lane_index) return;
+    block.wake(block.warp(), mask);
+    block.give_way();
+}
+
+void sync_warp(unsigned mask, Site site) {
+    Block& block = *current_block;
+    LaneState& lane = block.self();
+    Warp& warp = block.warp();
+    const unsigned bit = 1u << lane.lane_index;
+    mask &= warp.present & ~warp.ended;
+    if (mask == bit) return;
+    check_mask(warp, lane.lane_index, mask, site);
+    Meeting& meeting = open_meeting(warp, mask, &kWarpBarrier, site);
+    meeting.arrived |= bit;
+    if (meeting.arrived == meeting.mask) {
+        close_meeting(warp, &meeting);
+        block.wake(warp, mask);
+        block.give_way();
+        return;
+    }
+    block.wait(Phase::at_warp_barrier, site, mask);
+}
+
+unsigned active_mask(Site site) {
+    Block& block = *current_block;
+    LaneState& lane = block.self();
+    block.warp().asking |= 1u << lane.lane_index;
+    block.wait(Phase::at_active_mask, site, 0);
+    return lane.answer;
+}
+
+// A warp barrier goes on without the lane that ended; a collective that needs it cannot.
+void Block::leave_meetings(Warp& warp, const LaneState& ended) {
+    const unsigned bit = 1u << ended.lane_index;
+    for (unsigned i = warp.num_meetings; i-- > 0;) {
+        Meeting& meeting = warp.meetings[i];
+        if ((meeting.mask & bit) == 0) continue;
+        if (meeting.kind != &kWarpBarrier) {
+            fail_format(meeting.site,
+                        "divergent collective: lanes 0x%08x of the warp wait for mask 0x%08x, but "
+                        "lane %u, which it names, has ended",
+                        meeting.arrived, meeting.mask, ended.lane_index);
+        }
+        meeting.mask &= ~bit;
+        if (meeting.arrived != meeting.mask) continue;
+        const unsigned lanes = meeting.mask;
+        close_meeting(warp, &meeting);
+        wake(warp, lanes);
+    }
+}
+
+}  // namespace paged_interpret

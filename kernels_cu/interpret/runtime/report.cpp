@@ -1,0 +1,79 @@
+// Filling the report of a launch that fails.
+#include "report.h"
+
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "../device.h"
+#include "block.h"
+#include "isolation.h"
+#include "launch.h"
+
+namespace paged_interpret {
+
+namespace {
+
+__thread Launch* current_launch_ __attribute__((tls_model("initial-exec")));
+
+}  // namespace
+
+void set_current_launch(Launch* launch) { current_launch_ = launch; }
+Launch* current_launch() { return current_launch_; }
+
+bool claim_report(Report& report) {
+    int32_t free = 0;
+    if (!report.is_claimed.compare_exchange_strong(free, 1)) return false;
+    const uint3& block = geometry.block_index;
+    const uint32_t place[3] = {block.x, block.y, block.z};
+    std::memcpy(report.block, place, sizeof place);
+    if (current_lane != nullptr) {
+        const uint3& thread = current_lane->thread;
+        const uint32_t index[3] = {thread.x, thread.y, thread.z};
+        std::memcpy(report.thread, index, sizeof index);
+        report.has_lane = 1;
+    }
+    return true;
+}
+
+static void record_arguments(Site site, const char* format, va_list arguments) {
+    Report& report = *current_launch_->report;
+    if (!claim_report(report)) return;
+    report.failure = Failure::message;
+    vsnprintf(report.text, sizeof report.text, format, arguments);
+    if (site.file == nullptr) return;
+    report.line = site.line;
+    snprintf(report.file, sizeof report.file, "%s", site.file);
+}
+
+void record_failure(Site site, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    record_arguments(site, format, arguments);
+    va_end(arguments);
+}
+
+void fail_format(Site site, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    record_arguments(site, format, arguments);
+    va_end(arguments);
+    end_launch();
+}
+
+void fail_at(const char* message, Site site) { fail_format(site, "%s", message); }
+
+void fail(const char* message) { fail_format(Site{nullptr, 0}, "%s", message); }
+
+void fail_assertion(const char* condition, const char* function, Site site) {
+    fail_format(site, "assertion `%s` failed in %s", condition, function);
+}
+
+void end_launch() {
+    if (current_launch_->is_isolated) _exit(kFailedStatus);
+    current_block->abandon();
+}
+
+}  // namespace paged_interpret

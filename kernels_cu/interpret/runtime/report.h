@@ -1,0 +1,54 @@
+// How a launch failed. Lies in memory shared with the parent process of an isolated launch.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "../lane.h"
+
+namespace paged_interpret {
+
+enum class Failure : int32_t {
+    none = 0,
+    message = 1,   // `text` says all
+    fault = 2,     // a signal: `signal`, `address`, `access`
+    overflow = 3,  // the stack of a lane
+    stopped = 4,   // by the parent, since time was up
+};
+
+enum class Access : int32_t { unknown = 0, read = 1, write = 2 };
+
+constexpr unsigned kMaxFrames = 24;
+constexpr size_t kMaxFileBytes = 512;
+constexpr size_t kMaxTextBytes = 4096;
+
+struct Report {
+    std::atomic<int32_t> is_claimed;  // by the OS thread that failed first
+    Failure failure;
+    int32_t signal;
+    Access access;
+    uint64_t address;
+    uint32_t has_lane;
+    uint32_t has_address;
+    uint32_t block[3];
+    uint32_t thread[3];
+    uint32_t num_frames;
+    int32_t line;  // 0: not known, see frames
+    uint64_t frames[kMaxFrames];
+    char file[kMaxFileBytes];
+    char text[kMaxTextBytes];
+};
+
+// Claims the report for the calling OS thread and notes its block and thread. Returns false where
+// another claimed it before.
+bool claim_report(Report& report);
+// Claims the report with a message of printf's form; does not end anything.
+void record_failure(Site site, const char* format, ...) __attribute__((format(printf, 2, 3)));
+// Ends a launch that has failed: the process where it is isolated, else the calling lane's block.
+[[noreturn]] void end_launch();
+// Both.
+[[noreturn]] void fail_format(Site site, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+}  // namespace paged_interpret

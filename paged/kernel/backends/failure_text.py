@@ -1,0 +1,120 @@
+"""What a failed launch is reported as: what happened, where, and by which thread."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from ctypes import Array, c_uint32
+
+from paged.kernel.backends.launch_memory import LaunchMemory
+from paged.kernel.backends.runtime_library import Report
+
+MESSAGE, FAULT, OVERFLOW, STOPPED = 1, 2, 3, 4
+WRITE = 2
+NULL_PAGE_BYTES = 65536
+NEAR_BYTES = 1 << 20
+
+_CAUSES = {
+    signal.SIGFPE: "integer division by zero, or the quotient of the least integer and -1",
+    signal.SIGILL: "an illegal instruction: code that the compiler took to be unreachable",
+    signal.SIGBUS: "a bus error",
+}
+
+
+def failure_text(
+    kernel: str,
+    report: Report,
+    memory: LaunchMemory,
+    mapped: Sequence[int],
+    place: tuple[str, int] | None,
+    timeout_s: float,
+) -> str:
+    """Return the message of a failed launch.
+
+    Args:
+        kernel: its entry.
+        report: as the runtime filled it.
+        memory: operands of the launch.
+        mapped: where each region lay for the kernel.
+        place: file and line, where known.
+        timeout_s: how long the launch was allowed.
+
+    """
+    what, _, rest = _what(report, memory, mapped, timeout_s).partition("\n")
+    where = [] if place is None else [f"at {place[0]}:{place[1]}"]
+    where.append(f"block {_triple(report.block)}")
+    if report.has_lane:
+        where.append(f"thread {_triple(report.thread)}")
+    tail = f"\n{rest.rstrip()}" if rest else ""
+    return f"kernel {kernel}: {what} ({', '.join(where)}){tail}"
+
+
+def _triple(values: Array[c_uint32]) -> str:
+    return "({}, {}, {})".format(*values)
+
+
+def _what(
+    report: Report, memory: LaunchMemory, mapped: Sequence[int], timeout_s: float
+) -> str:
+    text = report.text.decode(errors="replace")
+    if report.failure == STOPPED:
+        return (
+            f"did not end within {timeout_s:g} s; a loop that waits for another thread must "
+            f"contain an atomic, a fence or __nanosleep, so that the other can run\n{text}"
+        )
+    if report.failure == OVERFLOW:
+        return "stack overflow: recursion without end, or local arrays beyond 256 KiB"
+    if report.failure == MESSAGE:
+        return text
+    cause = _CAUSES.get(signal.Signals(report.signal)) if report.signal else None
+    if cause is not None:
+        return cause
+    return _access(report, memory, mapped)
+
+
+def _access(report: Report, memory: LaunchMemory, mapped: Sequence[int]) -> str:
+    verb = "wrote to" if report.access == WRITE else "read from"
+    if not report.has_address:
+        return "used an address that no memory can have; is a pointer uninitialised?"
+    address = report.address
+    if address < NULL_PAGE_BYTES:
+        return f"{verb} a null pointer (address {address:#x}); was an optional operand left out?"
+    nearest = min(
+        (_distance(memory, i, mapped, address) for i in range(len(memory.extents))),
+        default=None,
+    )
+    if nearest is None or nearest[0] > NEAR_BYTES:
+        return f"{verb} address {address:#x}, which belongs to no operand"
+    _, text = nearest
+    return f"{verb} {text}"
+
+
+def _distance(
+    memory: LaunchMemory, index: int, mapped: Sequence[int], address: int
+) -> tuple[int, str]:
+    """Return how far outside of an operand an address lies, in bytes, and a text."""
+    extent = memory.extents[index]
+    region = memory.region_of[index]
+    begin = mapped[region] + extent.begin - (memory.regions[region].caller or 0)
+    end = begin + extent.end - extent.begin
+    element_bytes = extent.pointer.tensor.element_size()
+    name = extent.pointer.operand
+    if begin <= address < end:
+        element = (address - begin) // element_bytes
+        intent = extent.pointer.intent
+        return 0, (
+            f"operand {name!r}, {address - begin} bytes from its start (element {element} in "
+            f"memory), which is declared {intent!r}"
+        )
+    if address >= end:
+        # The first byte behind it is 0 elements past its last one's end.
+        past = address - end
+        return past + 1, (
+            f"{past} bytes ({past // element_bytes} elements) past the end of operand {name!r}, "
+            f"which has {end - begin} bytes"
+        )
+    before = begin - address
+    return before, (
+        f"{before} bytes ({-(-before // element_bytes)} elements) before the start of operand "
+        f"{name!r}, which has {end - begin} bytes"
+    )

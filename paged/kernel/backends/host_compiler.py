@@ -1,0 +1,126 @@
+"""The C++ compiler that turns kernels into libraries for this CPU."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from paged.errors import BackendUnavailable
+
+CPU_INFO = Path("/proc/cpuinfo")
+
+FLAGS = (
+    *("-std=c++17", "-g1", "-w", "-shared", "-fPIC", "-march=native"),
+    *("-fvisibility=hidden", "-fvisibility-inlines-hidden", "-fno-exceptions"),
+    # As on a GPU: types pun, integers wrap, each operation rounds, loops may wait for others.
+    *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-delete-null-pointer-checks"),
+    # Each page of a large frame is touched in order, so that an overflow meets the guard page.
+    "-fstack-clash-protection",
+    "-Wl,-z,now",
+)
+GCC_FLAGS = ("-fno-finite-loops", "-fno-gnu-unique")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostCompiler:
+    """One C++ compiler.
+
+    Attributes:
+        command: the program and leading arguments.
+        version: first line of its own version text.
+
+    """
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Flags of every library."""
+        return FLAGS if "clang" in self.version else FLAGS + GCC_FLAGS
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What decides its output besides its input: version, flags and, by them, the CPU."""
+        return "\n".join((self.version, *self.flags, cpu_fingerprint()))
+
+    def compile(
+        self, text: str, arguments: Sequence[str], headers: Mapping[str, str]
+    ) -> tuple[bytes | None, str]:
+        """Return the library of a text and the compiler's messages; None where it refused.
+
+        The headers are found, by these names, before any others.
+        """
+        with tempfile.TemporaryDirectory(prefix="paged-") as name:
+            folder = Path(name)
+            for header, content in headers.items():
+                (folder / header).parent.mkdir(parents=True, exist_ok=True)
+                (folder / header).write_text(content)
+            (folder / "kernel.cpp").write_text(text)
+            command = (*self.command, *self.flags, "kernel.cpp", *arguments, "-o", "kernel.so")
+            done = _run(command, folder)
+            library = (folder / "kernel.so").read_bytes() if done.returncode == 0 else None
+            return library, done.stderr
+
+    def preprocess(self, text: str, arguments: Sequence[str]) -> str | None:
+        """Return a text after the preprocessor; None where it refused."""
+        with tempfile.TemporaryDirectory(prefix="paged-") as name:
+            folder = Path(name)
+            (folder / "kernel.cpp").write_text(text)
+            flags = ("-std=c++17", "-w", "-E", "kernel.cpp")
+            done = _run((*self.command, *flags, *arguments), folder)
+            return done.stdout if done.returncode == 0 else None
+
+
+def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+    )
+
+
+def find_compiler() -> HostCompiler:
+    """Return the compiler to use: `$CXX`, else g++, else clang++.
+
+    Raises BackendUnavailable where none is found, or on machines other than x86-64.
+    """
+    return _find(os.environ.get("CXX"), os.environ.get("PATH"))
+
+
+@lru_cache(maxsize=8)
+def _find(chosen: str | None, path: str | None) -> HostCompiler:
+    if platform.machine() != "x86_64":
+        raise BackendUnavailable(
+            f"the interpreter runs on x86-64, got {platform.machine()}; use the cuda backend"
+        )
+    candidates = [chosen.split()] if chosen else [["g++"], ["clang++"]]
+    for command in candidates:
+        if command and shutil.which(command[0], path=path) is not None:
+            shown = subprocess.run(
+                [*command, "--version"], capture_output=True, text=True, check=False
+            )
+            if shown.returncode == 0:
+                version = shown.stdout.partition("\n")[0]
+                return HostCompiler(command=tuple(command), version=version)
+    tried = ", ".join(" ".join(command) for command in candidates)
+    raise BackendUnavailable(
+        f"the interpreter needs a C++17 compiler, found none of: {tried}; install g++ or clang++, "
+        f"or set CXX"
+    )
+
+
+@lru_cache(maxsize=1)
+def cpu_fingerprint() -> str:
+    """Return the model and the instruction sets of this CPU, which -march=native depends on."""
+    if not CPU_INFO.is_file():
+        return platform.processor()
+    lines = re.findall(r"^(?:model name|flags)\s*:.*$", CPU_INFO.read_text(), re.MULTILINE)
+    return hashlib.sha256("\n".join(sorted(set(lines))).encode()).hexdigest()

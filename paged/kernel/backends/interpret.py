@@ -1,0 +1,161 @@
+"""Run CUDA sources on the CPU: compiled by the host compiler, one fiber a thread."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from paged.errors import ConfigError, KernelRunError, OperandError
+from paged.kernel.backends import runtime_library as runtime
+from paged.kernel.backends.failure_text import failure_text
+from paged.kernel.backends.host_compiler import find_compiler
+from paged.kernel.backends.job import Job
+from paged.kernel.backends.kernel_library import Kernel, KernelLibrary, build_library
+from paged.kernel.backends.launch_memory import launch_memory
+from paged.kernel.launch import LaunchRequest
+from paged.kernel.source import KernelSource
+
+MAX_SHARED_BYTES = 227 * 1024
+MAX_WORKERS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterpretConfig:
+    """How kernels are interpreted.
+
+    Attributes:
+        seed: None runs lanes and blocks in natural order, a number in an order drawn from it.
+        poison: the byte that undefined memory holds.
+        timeout_s: how long a launch may take; not watched without isolation.
+        num_workers: OS threads that run blocks; None for one a core.
+        isolate: run in a child process, so that no kernel can harm the caller.
+        guard: the side at which operands touch unreadable memory, in isolation.
+        optimize: effort of the host compiler.
+
+    """
+
+    seed: int | None = None
+    poison: int = 0xFF
+    timeout_s: float = 60.0
+    num_workers: int | None = None
+    isolate: bool = True
+    guard: Literal["begin", "end"] = "end"
+    optimize: Literal["-O1", "-O2"] = "-O1"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.poison <= 0xFF:
+            raise ConfigError(f"poison must be a byte, 0 to 255, got {self.poison}")
+        if not self.timeout_s > 0:
+            raise ConfigError(f"timeout_s must be above 0, got {self.timeout_s}")
+        if self.num_workers is not None and self.num_workers < 1:
+            raise ConfigError(f"num_workers must be at least 1, got {self.num_workers}")
+
+    @property
+    def num_threads(self) -> int:
+        """Number of OS threads for a launch of many blocks."""
+        if self.num_workers is not None:
+            return self.num_workers
+        return min(MAX_WORKERS, len(os.sched_getaffinity(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class InterpretBackend:
+    """Compiles for this CPU. Raises BackendUnavailable without a compiler, or off x86-64."""
+
+    config: InterpretConfig
+    name: str = "interpret"
+
+    def build(self, source: KernelSource) -> InterpretProgram:
+        """Compile a source, or find it compiled.
+
+        Raises KernelCompileError with the compiler's text; UnsupportedFeature for what cannot
+        be interpreted.
+        """
+        compiler = find_compiler()
+        loaded = runtime.load_runtime(compiler)
+        library = build_library(source, compiler, loaded, self.config.optimize)
+        return InterpretProgram(library, self.config)
+
+
+class InterpretProgram:
+    """The kernels of one source, loaded into this process."""
+
+    def __init__(self, library: KernelLibrary, config: InterpretConfig) -> None:
+        self._library = library
+        self._config = config
+
+    def launch(self, request: LaunchRequest) -> None:
+        """Run one entry. Mutates the out, inout and workspace tensors of the request.
+
+        Raises KernelRunError where the kernel fails, with the tensors unchanged if the launch is
+        isolated; OperandError where the arguments do not fit the kernel.
+        """
+        if request.is_empty:
+            return
+        kernel = self._library.kernel(request.entry)
+        _check(kernel, request)
+        memory = launch_memory(request)
+        config = self._config
+        structure = memory.structure(guard=config.guard, poison=config.poison)
+        arguments = (ctypes.c_void_p * max(1, len(request.arguments)))(
+            *(argument.ctypes.data for argument in request.arguments)
+        )
+        what = runtime.Request(
+            entry=kernel.address,
+            arguments=ctypes.addressof(arguments),
+            module=ctypes.pointer(self._library.module),
+            shared_bytes=request.shared_bytes,
+            grid=request.grid,
+            block=request.block,
+            seed=(config.seed or 0) & 0xFFFF_FFFF_FFFF_FFFF,
+            is_seeded=config.seed is not None,
+            poison=config.poison,
+            num_workers=config.num_threads,
+        )
+        with Job(self._library.runtime, what, structure, is_isolated=config.isolate) as job:
+            outcome = job.run(config.timeout_s)
+            if outcome == 0:
+                return
+            report = job.report
+            if not report.is_claimed:
+                raise KernelRunError(f"kernel {request.entry}: {job.death(outcome)}")
+            place = self._library.place(report)
+            text = failure_text(
+                request.entry, report, memory, job.mapped, place, config.timeout_s
+            )
+            raise KernelRunError(text)
+
+    def write_variable(self, name: str, value: npt.NDArray[Any]) -> None:
+        """Set a variable at namespace scope; later launches see it.
+
+        Raises OperandError where there is none of this name, or its size in bytes differs.
+        """
+        address = self._library.variable(name, value.nbytes)
+        ctypes.memmove(address, np.ascontiguousarray(value).ctypes.data, value.nbytes)
+
+    def read_variable(
+        self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]
+    ) -> npt.NDArray[Any]:
+        """Return a copy of a variable. Raises OperandError as `write_variable` does."""
+        value = np.empty(shape, dtype)
+        ctypes.memmove(value.ctypes.data, self._library.variable(name, value.nbytes), value.nbytes)
+        return value
+
+
+def _check(kernel: Kernel, request: LaunchRequest) -> None:
+    got = tuple(argument.nbytes for argument in request.arguments)
+    if got != kernel.parameter_bytes:
+        raise OperandError(
+            f"kernel {request.entry}: expected parameters of {kernel.parameter_bytes} bytes, got "
+            f"{got}; compare the kernel's parameter list with its description"
+        )
+    if request.shared_bytes > MAX_SHARED_BYTES:
+        raise OperandError(
+            f"kernel {request.entry}: a block has at most {MAX_SHARED_BYTES} bytes of dynamic "
+            f"shared memory, got {request.shared_bytes}"
+        )

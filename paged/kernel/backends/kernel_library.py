@@ -1,0 +1,141 @@
+"""A CUDA source as a library of this process."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from ctypes import c_size_t, c_void_p
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from paged.errors import KernelCompileError, KernelSourceError, OperandError
+from paged.kernel.backends import runtime_library as runtime
+from paged.kernel.backends.host_compiler import HostCompiler
+from paged.kernel.backends.refusal import refuse
+from paged.kernel.backends.symbolizer import source_line
+from paged.kernel.backends.translation import DYNAMIC_SHARED, translate, translate_headers
+from paged.kernel.cache_dir import cache_dir, write_atomically
+from paged.kernel.elf import mangled, variable_places
+from paged.kernel.source import KernelSource
+
+MAX_PARAMETERS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """An entry: where its launcher lies, and the sizes of its parameters."""
+
+    address: int
+    parameter_bytes: tuple[int, ...]
+
+
+class KernelLibrary:
+    """The compiled kernels of one source, loaded; never unloaded."""
+
+    def __init__(self, source: KernelSource, path: Path, runtime_library: ctypes.CDLL) -> None:
+        self.runtime = runtime_library
+        self._source = source
+        self._path = path
+        library = ctypes.CDLL(str(path))
+        self._kernels = {
+            entry: _kernel(library, number) for number, entry in enumerate(source.entries)
+        }
+        self.module = runtime.Module()
+        first = next(iter(self._kernels.values()))
+        self.runtime.paged_describe_module(first.address, ctypes.byref(self.module))
+        if hasattr(library, f"{DYNAMIC_SHARED}_address"):
+            function = getattr(library, f"{DYNAMIC_SHARED}_address")
+            self.module.dynamic_shared = ctypes.cast(function, c_void_p).value
+
+    def kernel(self, entry: str) -> Kernel:
+        """Return an entry. Raises KernelSourceError where the source was built without it."""
+        if entry not in self._kernels:
+            raise KernelSourceError(
+                f"no entry {entry!r} in {self._source.name}: it has {', '.join(self._kernels)}"
+            )
+        return self._kernels[entry]
+
+    def variable(self, name: str, num_bytes: int) -> int:
+        """Return the address of a variable. Raises OperandError as `Program` says."""
+        address, has_bytes = self._variables.get(mangled(name), (0, None))
+        if has_bytes is None:
+            known = ", ".join(sorted(self._variables)) or "none"
+            raise OperandError(
+                f"{self._source.name} has no __device__ or __constant__ variable {name!r}; "
+                f"variables: {known}"
+            )
+        if has_bytes != num_bytes:
+            raise OperandError(
+                f"variable {name!r} of {self._source.name} has {has_bytes} bytes, got {num_bytes}"
+            )
+        return self.module.base + address
+
+    def place(self, report: runtime.Report) -> tuple[str, int] | None:
+        """Return file and line of a failure: as reported, else of the innermost known frame."""
+        if report.line > 0:
+            return report.file.decode(errors="replace"), report.line
+        offsets = [
+            frame - self.module.base - (number > 0)
+            for number, frame in enumerate(report.frames[: report.num_frames])
+        ]
+        headers = {*self._source.headers, *map(str, self._source.files)}
+        return source_line(self._path, offsets, {self._source.label, *headers})
+
+    @cached_property
+    def _variables(self) -> dict[str, tuple[int, int]]:
+        return variable_places(self._path.read_bytes())
+
+
+def _kernel(library: ctypes.CDLL, number: int) -> Kernel:
+    address = ctypes.cast(getattr(library, f"paged_entry_{number}"), c_void_p).value
+    sizes = (c_size_t * MAX_PARAMETERS)()
+    count = getattr(library, f"paged_parameters_{number}")
+    count.restype = c_size_t
+    count.argtypes = [ctypes.POINTER(c_size_t), c_size_t]
+    num_parameters = count(sizes, MAX_PARAMETERS)
+    return Kernel(address or 0, tuple(sizes[:num_parameters]))
+
+
+def build_library(
+    source: KernelSource, compiler: HostCompiler, loaded: runtime.Runtime, optimize: str
+) -> KernelLibrary:
+    """Compile a source, or find it compiled, and load it.
+
+    Raises KernelCompileError with the compiler's text; UnsupportedFeature for what cannot be
+    interpreted; KernelSourceError without entries.
+    """
+    if not source.entries:
+        raise KernelSourceError(f"{source.name}: expected at least one entry, got none")
+    parts = (
+        *(source.content_hash, optimize, compiler.fingerprint),
+        *(runtime.header_fingerprint(), loaded.path.name),
+    )
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    path = cache_dir("interpret") / f"{key}.so"
+    if not path.is_file():
+        write_atomically(path, _compile(source, compiler, loaded, optimize))
+    return KernelLibrary(source, path, loaded.library)
+
+
+def _compile(
+    source: KernelSource, compiler: HostCompiler, loaded: runtime.Runtime, optimize: str
+) -> bytes:
+    options = [
+        *(f"-D{name}={value}" for name, value in source.defines),
+        *("-DPAGED_INTERPRET=1", "-include", str(runtime.FORCED_HEADER)),
+        *("-I", str(runtime.INCLUDE_DIR)),
+        *(option for folder in source.search_dirs for option in ("-iquote", str(folder.resolve()))),
+    ]
+    text = translate(source)
+    refuse(source, lambda: compiler.preprocess(text, options))
+    # The runtime lies beside the library: found by name, wherever the folder is.
+    link = [str(loaded.path), "-Wl,-rpath,$ORIGIN"]
+    image, messages = compiler.compile(
+        text, [optimize, *options, *link], translate_headers(source)
+    )
+    if image is None:
+        raise KernelCompileError(
+            f"{' '.join(compiler.command)} cannot compile {source.label}:\n{messages}"
+        )
+    return image
