@@ -26,7 +26,7 @@ __global__ void gather_kv_simple(const __grid_constant__ GatherKvParams p) {
       if (slot.block < 0) return paged::convert<KEY_T>(0.0f);
       const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
       const long long from = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-      return paged::dequantize<KEY_T>(p.kv_pool[from + d], scale);
+      return paged::dequantize<KEY_T>(p.kv_pool[from + d], paged::load_scale(scale));
     };
     p.key[row * row_elements + i] = read(paged::kKeys);
     p.value[row * row_elements + i] = read(paged::kValues);

@@ -10,7 +10,6 @@
 // paged: symbol     num_chunks = num_tokens * num_kv_heads * row_chunks
 // paged: launch     gather_kv_vector grid(cdiv(num_chunks, 128)) block(128)
 // paged: registers  64
-// paged: claim      sm_80 LDG.E.128
 // paged: claim      sm_80 STG.E.128
 
 #include "chunk.cuh"
@@ -42,7 +41,7 @@ __global__ void gather_kv_vector(const __grid_constant__ GatherKvParams p) {
   const auto write = [&](KEY_T* to, const paged::Chunk<KV_T, kChunk>& chunk, paged::KvHalf half) {
     const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
     to += static_cast<long long>(line) * p.head_dim + d;
-    paged::store_chunk(to, paged::dequantize<KEY_T>(chunk, scale), count);
+    paged::store_chunk(to, paged::dequantize<KEY_T>(chunk, paged::load_scale(scale)), count);
   };
   write(p.key, keys, paged::kKeys);
   write(p.value, values, paged::kValues);

@@ -37,7 +37,7 @@ __global__ void rope_write_kv_simple(const __grid_constant__ RopeWriteKvParams p
     const auto write = [&](auto x, paged::KvHalf half) {
       const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
       const long long to = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-      p.kv_pool[to + d] = paged::quantize<KV_T>(x, scale);
+      p.kv_pool[to + d] = paged::quantize<KV_T>(x, paged::load_scale(scale));
     };
     const KEY_T* key = p.key + token * p.key_stride[0] + head * p.key_stride[1];
     const KEY_T* value = p.value + token * p.value_stride[0] + head * p.value_stride[1];

@@ -13,7 +13,6 @@
 // paged: launch     rope_write_kv_vector grid(cdiv(num_chunks, 128)) block(128)
 // paged: registers  80
 // paged: claim      sm_80 LDG.E.128
-// paged: claim      sm_80 STG.E.128
 
 #include "chunk.cuh"
 #include "kv_pool.cuh"
@@ -28,7 +27,7 @@ __device__ void turn_query(const RopeWriteKvParams& p, const paged::Rotation& tu
   paged::Chunk<float, kChunk> x = {};
   if (turn.cos != nullptr) x = paged::rotated_chunk<kChunk>(row, d, count, turn);
   KEY_T* out = p.out + (token * p.num_q_heads + head) * p.head_dim + d;
-  paged::store_chunk(out, paged::quantize<KEY_T>(x, nullptr), count);
+  paged::store_chunk(out, paged::quantize<KEY_T>(x, paged::load_scale(nullptr)), count);
 }
 
 __device__ void turn_and_write(const RopeWriteKvParams& p, const paged::Rotation& turn,
@@ -42,7 +41,8 @@ __device__ void turn_and_write(const RopeWriteKvParams& p, const paged::Rotation
   const auto write = [&](const auto& chunk, paged::KvHalf half) {
     const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
     const long long to = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-    paged::store_chunk(p.kv_pool + to + d, paged::quantize<KV_T>(chunk, scale), count);
+    const auto stored = paged::quantize<KV_T>(chunk, paged::load_scale(scale));
+    paged::store_chunk(p.kv_pool + to + d, stored, count);
   };
   const KEY_T* key = p.key + token * p.key_stride[0] + head * p.key_stride[1];
   const KEY_T* value = p.value + token * p.value_stride[0] + head * p.value_stride[1];

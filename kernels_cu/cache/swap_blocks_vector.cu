@@ -11,7 +11,7 @@
 // paged: symbol     block_elements = num_layers * 2 * num_kv_heads * block_size * head_dim
 // paged: symbol     num_parts = max(1, cdiv(block_elements, 4096))
 // paged: launch     swap_blocks_vector grid(num_pairs * num_parts) block(128)
-// paged: registers  96
+// paged: registers  64
 // paged: claim      sm_80 LDG.E.128
 // paged: claim      sm_80 STG.E.128
 

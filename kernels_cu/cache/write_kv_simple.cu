@@ -23,7 +23,7 @@ __global__ void write_kv_simple(const __grid_constant__ WriteKvParams p) {
     const auto write = [&](const KEY_T* row, paged::KvHalf half) {
       const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
       const long long to = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-      p.kv_pool[to + d] = paged::quantize<KV_T>(row[d], scale);
+      p.kv_pool[to + d] = paged::quantize<KV_T>(row[d], paged::load_scale(scale));
     };
     write(p.key + token * p.key_stride[0] + head * p.key_stride[1], paged::kKeys);
     write(p.value + token * p.value_stride[0] + head * p.value_stride[1], paged::kValues);

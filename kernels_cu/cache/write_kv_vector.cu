@@ -10,7 +10,6 @@
 // paged: launch     write_kv_vector grid(cdiv(num_chunks, 128)) block(128)
 // paged: registers  64
 // paged: claim      sm_80 LDG.E.128
-// paged: claim      sm_80 STG.E.128
 
 #include "chunk.cuh"
 #include "kv_pool.cuh"
@@ -37,7 +36,8 @@ __global__ void write_kv_vector(const __grid_constant__ WriteKvParams p) {
   const auto write = [&](const paged::Chunk<KEY_T, kChunk>& chunk, paged::KvHalf half) {
     const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
     const long long to = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-    paged::store_chunk(p.kv_pool + to + d, paged::quantize<KV_T>(chunk, scale), count);
+    const auto stored = paged::quantize<KV_T>(chunk, paged::load_scale(scale));
+    paged::store_chunk(p.kv_pool + to + d, stored, count);
   };
   write(keys, paged::kKeys);
   write(values, paged::kValues);

@@ -52,11 +52,13 @@ __device__ inline bool is_contiguous(const Block<T>& block, const BlockShape& sh
          block.stride[kHalfAxis] == half && block.stride[kLayerAxis] == half * kNumHalves;
 }
 
-// Copy the pieces of a block that are part `part` of `num_parts`. Called by a whole block of
-// threads; each moves kBatch vectors at a time, all loads before the first store.
+// Copy the chunks of a block that are part `part` of `num_parts`. Called by a whole block of
+// threads; each has kBatch vectors in flight. Chunks that are no vector are copied by element.
 template <class T>
 __device__ inline void copy_block_part(const Block<T>& to, const Block<const T>& from,
                                        const BlockShape& shape, int part, int num_parts) {
+  using Vector = uint4;  // whatever T is: a struct of bytes would take a register for each
+  static_assert(sizeof(Vector) == kVectorBytes, "a vector is one access of full width");
   constexpr int kChunk = kVectorBytes / sizeof(T);
   constexpr int kBatch = 4;
   const bool is_one_row = is_contiguous(to, shape) && is_contiguous(from, shape);
@@ -67,23 +69,28 @@ __device__ inline void copy_block_part(const Block<T>& to, const Block<const T>&
   const long long step = static_cast<long long>(num_parts) * blockDim.x;
   const long long first = static_cast<long long>(part) * blockDim.x + threadIdx.x;
   for (long long begin = first; begin < num_chunks; begin += kBatch * step) {
-    Chunk<T, kChunk> chunks[kBatch];
-    T* targets[kBatch];
-    int counts[kBatch];
+    Vector vectors[kBatch];
+    Vector* targets[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
+      targets[i] = nullptr;
       const long long c = begin + i * step;
-      counts[i] = 0;
       if (c >= num_chunks) continue;
       const int row = static_cast<int>(c) / row_chunks;
       const int d = static_cast<int>(c) % row_chunks * kChunk;
-      counts[i] = row_elements - d;
-      targets[i] = row_at(to, shape, row) + d;
-      chunks[i] = load_chunk<kChunk>(row_at(from, shape, row) + d, counts[i]);
+      T* target = row_at(to, shape, row) + d;
+      const T* source = row_at(from, shape, row) + d;
+      const int count = min(kChunk, row_elements - d);
+      if (count == kChunk && is_aligned_for<Vector>(target) && is_aligned_for<Vector>(source)) {
+        vectors[i] = *reinterpret_cast<const Vector*>(source);
+        targets[i] = reinterpret_cast<Vector*>(target);
+      } else {
+        for (int j = 0; j < count; ++j) target[j] = source[j];
+      }
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (counts[i] > 0) store_chunk(targets[i], chunks[i], counts[i]);
+      if (targets[i] != nullptr) *targets[i] = vectors[i];
     }
   }
 }

@@ -44,7 +44,7 @@ __device__ inline const float* scale_of(const float* scales, int layer, KvHalf h
   return scales + (static_cast<long long>(layer) * kNumHalves + half) * num_kv_heads + head;
 }
 
-// Which of num_items * row_chunks pieces of work this thread of the grid has.
+// Index of this thread in a one-dimensional grid.
 __device__ inline long long global_thread() {
   return static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
