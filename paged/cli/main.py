@@ -10,9 +10,10 @@ from typing import NoReturn
 
 from paged.cli import allocators
 from paged.cli.command import Command
+from paged.cli.kernels import main as kernels
 from paged.errors import PagedError
 
-COMMANDS: tuple[Command, ...] = (allocators.COMMAND,)
+COMMANDS: tuple[Command, ...] = (allocators.COMMAND, kernels.COMMAND)
 
 
 class OneLineParser(ArgumentParser):
@@ -23,8 +24,12 @@ class OneLineParser(ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-def build_parser() -> ArgumentParser:
-    """Build the parser of `paged` and all its subcommands."""
+def build_parser(arguments: Sequence[str]) -> ArgumentParser:
+    """Build the parser of `paged`, with the flags of the one subcommand that is called.
+
+    The others' flags would cost their imports: torch, for some.
+    """
+    called = next((a for a in arguments if not a.startswith("-")), None)
     parser = OneLineParser(prog="paged", description="KV-cache memory for LLM inference.")
     parser.add_argument("--version", action="version", version=f"paged {version('paged')}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -32,21 +37,24 @@ def build_parser() -> ArgumentParser:
         subparser = subparsers.add_parser(
             command.name, help=command.summary, description=command.summary
         )
-        command.add_arguments(subparser)
+        if command.name == called:
+            command.add_arguments(subparser)
         subparser.set_defaults(command=command)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `paged` with the arguments of the command line and return the exit status."""
-    parser = build_parser()
-    parsed = parser.parse_args(arguments)
-    command: Command | None = getattr(parsed, "command", None)
-    if command is None:
-        parser.print_help()
-        return 0
+    given = sys.argv[1:] if arguments is None else arguments
     try:
+        parser = build_parser(given)
+        parsed = parser.parse_args(given)
+        command: Command | None = getattr(parsed, "command", None)
+        if command is None:
+            parser.print_help()
+            return 0
         return command.run(parsed)
     except PagedError as error:
-        print(f"paged {command.name}: error: {error}", file=sys.stderr)
+        called = next((a for a in given if not a.startswith("-")), "")
+        print(f"paged {called}: error: {error}", file=sys.stderr)
         return 2

@@ -1,0 +1,1 @@
+"""`paged kernels`: list, show, write, try, time and compile kernels."""
