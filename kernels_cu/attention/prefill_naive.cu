@@ -17,10 +17,15 @@
 // paged: require    head_dim % 8 == 0
 // paged: require    head_dim <= 256
 // paged: require    num_tokens * group_size < 2147483648
-// paged: launch     attention_prefill_naive grid(cdiv(num_tokens * group_size, tile_rows) + num_seqs, num_kv_heads) block(8 * tile_rows) shared(4 * ((tile_rows + tile_keys) * (head_dim + 1) + tile_rows * tile_keys))
+// paged: symbol     num_tiles = cdiv(num_tokens * group_size, tile_rows) + num_seqs
+// paged: symbol     tile_floats = (tile_rows + tile_keys) * (head_dim + 1) + tile_rows * tile_keys
+// paged: symbol     shared_bytes = 4 * tile_floats
+// paged: launch     prefill_naive grid(num_tiles, num_kv_heads) block(128) shared(shared_bytes)
 // paged: registers  128
 
-#include "kv_pool.cuh"
+#include "chunk.cuh"
+#include "kv_rows.cuh"
+#include "kv_scale.cuh"
 #include "prefill.cuh"
 
 namespace paged {
@@ -31,6 +36,7 @@ constexpr int kPitch = HEAD_DIM + 1;
 constexpr int kLaneKeys = TILE_KEYS / kLanes;
 constexpr int kLaneColumns = HEAD_DIM / kLanes;
 
+static_assert(kThreads == 128, "the launch starts 128 threads");
 static_assert(HEAD_DIM % kLanes == 0, "the lanes of a row share its output evenly");
 static_assert(TILE_KEYS % kLanes == 0, "the lanes of a row share its scores evenly");
 
@@ -42,8 +48,8 @@ __device__ void load_queries(const AttentionParams& p, const RowTile& tile, floa
     if (row < tile.num_rows) {
       const long long token = tile.first_token + token_of_row(p, tile, row);
       const int head = head_of_row(p, tile, row);
-      element = static_cast<float>(
-          p.query[token * p.query_stride[0] + head * p.query_stride[1] + column]);
+      const Q_T* source = p.query + token * p.query_stride[0] + head * p.query_stride[1];
+      element = static_cast<float>(source[column]);
     }
     queries[row * kPitch + column] = element;
   }
@@ -51,21 +57,14 @@ __device__ void load_queries(const AttentionParams& p, const RowTile& tile, floa
 
 // Bring the keys or values of positions first, first + 1, ... to shared memory, zeros for those
 // that no row of the tile sees: their blocks may be gone, their slots hold anything.
-__device__ void load_tile(const AttentionParams& p, const RowTile& tile, KvHalf half,
-                          KeyRange seen, int first, float* rows) {
-  const float* scale = scale_of(p.kv_scales, p.layer, half, blockIdx.y, p.num_kv_heads);
+__device__ void load_tile(const KvRows& pages, const KV_T* half, float scale, KeyRange seen,
+                          int first, float* tile_rows) {
   for (int i = threadIdx.x; i < TILE_KEYS * HEAD_DIM; i += kThreads) {
     const int row = i / HEAD_DIM, column = i % HEAD_DIM;
     const int key = first + row;
-    float element = 0.0f;
-    if (seen.begin <= key && key < seen.end) {
-      const int block = p.block_tables[1LL * tile.seq * p.max_blocks + key / p.block_size];
-      const Slot slot{block, key % p.block_size};
-      const KV_T* source =
-          p.kv_pool + row_offset(p.kv_pool_stride, slot, p.layer, half, blockIdx.y);
-      element = static_cast<float>(source[column]) * (scale == nullptr ? 1.0f : *scale);
-    }
-    rows[row * kPitch + column] = element;
+    const bool is_seen = seen.begin <= key && key < seen.end;
+    tile_rows[row * kPitch + column] =
+        is_seen ? static_cast<float>(half[pages.offset_of(key) + column]) * scale : 0.0f;
   }
 }
 
@@ -75,11 +74,11 @@ __device__ float dot(const float* a, const float* b) {
   return sum;
 }
 
-// Reduce over the eight lanes of a row; all of them get the result.
+// Reduce over the lanes of a row; all of them get the result.
 template <class Combine>
 __device__ float reduce_row(float x, Combine combine) {
-  for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
-    x = combine(x, __shfl_xor_sync(0xffffffffu, x, lanes));
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    x = combine(x, __shfl_xor_sync(kFullWarp, x, step));
   }
   return x;
 }
@@ -87,7 +86,7 @@ __device__ float reduce_row(float x, Combine combine) {
 }  // namespace paged
 
 __global__ void __launch_bounds__(paged::kThreads)
-    attention_prefill_naive(const __grid_constant__ AttentionParams p) {
+    prefill_naive(const __grid_constant__ AttentionParams p) {
   using namespace paged;
   extern __shared__ float shared[];
   float* queries = shared;
@@ -107,48 +106,49 @@ __global__ void __launch_bounds__(paged::kThreads)
   queries += row * kPitch;
   weights += row * TILE_KEYS;
 
-  float highest = -INFINITY, total = 0.0f, sums[kLaneColumns] = {};
+  RowSums sums;  // the sum is over this lane's keys
+  float outputs[kLaneColumns] = {};
+  const KvRows pages = kv_rows_of(p, tile.seq, blockIdx.y);
+  const float key_scale = kv_scale_of(p, kKeys, blockIdx.y);
+  const float value_scale = kv_scale_of(p, kValues, blockIdx.y);
   const KeyRange tile_seen = keys_seen(p, tile);
   for (int first = tile_seen.begin / TILE_KEYS * TILE_KEYS; first < tile_seen.end;
        first += TILE_KEYS) {
     __syncthreads();  // the queries are here, and the last tile's values are used up
-    load_tile(p, tile, kKeys, tile_seen, first, tile_rows);
+    load_tile(pages, pages.keys, key_scale, tile_seen, first, tile_rows);
     __syncthreads();
-    float scores[kLaneKeys], tile_highest = highest;
+    float logits[kLaneKeys], maximum = kMinusInfinity;
     for (int i = 0; i < kLaneKeys; ++i) {
       const int key = first + lane + i * kLanes;
-      const float product = p.scale * dot(queries, tile_rows + (lane + i * kLanes) * kPitch);
+      const float score = p.scale * dot(queries, tile_rows + (lane + i * kLanes) * kPitch);
       const bool is_seen = seen.begin <= key && key < seen.end;
-      scores[i] = is_seen ? score_of(p, product, slope, key - position) : -INFINITY;
-      tile_highest = fmaxf(tile_highest, scores[i]);
+      logits[i] = is_seen ? logit_of(score, p.softcap, slope, key - position) : kMinusInfinity;
+      maximum = fmaxf(maximum, logits[i]);
     }
-    tile_highest = reduce_row(tile_highest, [](float a, float b) { return fmaxf(a, b); });
-    // before a row has seen a key, any finite base keeps -inf - base from being NaN
-    const float base = tile_highest == -INFINITY ? 0.0f : tile_highest;
-    const float rescale = expf(highest - base);
-    highest = tile_highest;
-    total *= rescale;
+    const auto larger = [](float a, float b) { return fmaxf(a, b); };
+    const float factor = sums.raise(reduce_row(maximum, larger));
     for (int i = 0; i < kLaneKeys; ++i) {
-      const float weight = expf(scores[i] - base);
+      const float weight = weight_of(logits[i], sums.maximum);
       weights[lane + i * kLanes] = weight;
-      total += weight;
+      sums.sum += weight;
     }
     __syncthreads();  // the keys are used up, and the weights are here
-    load_tile(p, tile, kValues, tile_seen, first, tile_rows);
+    load_tile(pages, pages.values, value_scale, tile_seen, first, tile_rows);
     __syncthreads();
-    for (int i = 0; i < kLaneColumns; ++i) {
-      sums[i] *= rescale;
-      for (int key = 0; key < TILE_KEYS; ++key) {
-        sums[i] = fmaf(weights[key], tile_rows[key * kPitch + lane + i * kLanes], sums[i]);
+    for (int i = 0; i < kLaneColumns; ++i) outputs[i] *= factor;
+    for (int key = 0; key < TILE_KEYS; ++key) {
+      const float* value = tile_rows + key * kPitch + lane;
+      for (int i = 0; i < kLaneColumns; ++i) {
+        outputs[i] = fmaf(weights[key], value[i * kLanes], outputs[i]);
       }
     }
   }
-  total = reduce_row(total, [](float a, float b) { return a + b; });
+  sums.sum = reduce_row(sums.sum, [](float a, float b) { return a + b; });
   if (!exists) return;
-  const Denominator whole = denominator(p, tile, row, highest, total);
+  const float factor = finish_row(p, tile, row, sums);
   const long long place = output_row(p, tile, row);
-  if (lane == 0) p.lse[place] = whole.lse;
+  if (lane == 0) p.lse[place] = sums.log_sum();
   for (int i = 0; i < kLaneColumns; ++i) {
-    p.out[place * HEAD_DIM + lane + i * kLanes] = static_cast<Q_T>(sums[i] * whole.factor);
+    p.out[place * HEAD_DIM + lane + i * kLanes] = static_cast<Q_T>(outputs[i] * factor);
   }
 }

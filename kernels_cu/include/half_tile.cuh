@@ -3,25 +3,18 @@
 // Layout: rows of HEAD_DIM elements of Q_T, kTilePitch apart. The pitch is an odd multiple of 16
 // bytes, so the eight rows of an 8x8 matrix lie in different banks whatever the head dimension.
 //
-// Fragments of mma.m16n8k16, lane = 4 * g + t (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
-//
-//            A 16x16                B 16x8              C, D 16x8
-//   row g    a0: 2t  a2: 2t+8      b0: rows 2t, 2t+1    c0 c1: row g,     columns 2t, 2t+1
-//   row g+8  a1: 2t  a3: 2t+8      b1: rows 2t+8, +9    c2 c3: row g + 8, columns 2t, 2t+1
-//                                      column g
-//
-// So the C of two neighbouring 16x8 products is, rounded, the A of the next product.
+// Fragments are those of portable.cuh. The result of two neighbouring 16x8 products, rounded, is
+// the left operand of the next product.
 #pragma once
 
 #include <type_traits>
 
-#include "chunk.cuh"
+#include "element.cuh"
 #include "portable.cuh"
+#include "softmax.cuh"
 
 namespace paged {
 
-constexpr int kWarpLanes = 32;
-constexpr unsigned kWholeWarp = 0xffffffffu;
 constexpr int kChunk = 8;  // elements of 16 bytes, the unit of copies and of ldmatrix rows
 constexpr int kTilePitch = HEAD_DIM + kChunk;
 constexpr int kChunksPerRow = HEAD_DIM / kChunk;
@@ -34,7 +27,7 @@ using Fragment = float[4];  // of C, one lane's
 
 // Return two numbers as a pair of 16-bit elements, the first in the low half.
 __device__ inline unsigned pack_pair(float low, float high) {
-  if constexpr (std::is_same<Q_T, __half>::value) {
+  if constexpr (std::is_same_v<Q_T, __half>) {
     const __half2 pair = __floats2half2_rn(low, high);
     return reinterpret_cast<const unsigned&>(pair);
   } else {
@@ -47,18 +40,18 @@ __device__ inline unsigned pack_pair(float low, float high) {
 // types at an aligned address are copied asynchronously: commit and wait.
 template <class Source>
 __device__ void copy_chunk(Q_T* to, const Source* from) {
-  if constexpr (std::is_same<Source, Q_T>::value) {
+  if constexpr (std::is_same_v<Source, Q_T>) {
     if (is_aligned_for<Chunk<Q_T, kChunk>>(from)) {
       cp_async<16>(to, from, 16);
       return;
     }
   }
-  const Chunk<Source, kChunk> chunk = load_chunk<kChunk>(from, kChunk);
+  float elements[kChunk];
+  to_floats(load_chunk<kChunk>(from, kChunk), elements);
   unsigned pairs[kChunk / 2];
 #pragma unroll
   for (int i = 0; i < kChunk / 2; ++i) {
-    pairs[i] = pack_pair(static_cast<float>(chunk.element[2 * i]),
-                         static_cast<float>(chunk.element[2 * i + 1]));
+    pairs[i] = pack_pair(elements[2 * i], elements[2 * i + 1]);
   }
   *reinterpret_cast<uint4*>(to) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
@@ -68,14 +61,14 @@ __device__ void copy_chunk(Q_T* to, const Source* from) {
 template <int kRows, class Source>
 __device__ void load_rows(Q_T* rows, const Source* row_of_lane) {
   constexpr int kChunks = kRows * kChunksPerRow;
-  const int lane = threadIdx.x % kWarpLanes;
+  const int lane = threadIdx.x % kWarpSize;
 #pragma unroll
-  for (int first = 0; first < kChunks; first += kWarpLanes) {
+  for (int first = 0; first < kChunks; first += kWarpSize) {
     const int row = (first + lane) / kChunksPerRow;
     const int column = (first + lane) % kChunksPerRow * kChunk;
     const auto address = reinterpret_cast<unsigned long long>(row_of_lane);
     const auto* source =
-        reinterpret_cast<const Source*>(__shfl_sync(kWholeWarp, address, row % kWarpLanes));
+        reinterpret_cast<const Source*>(__shfl_sync(kFullWarp, address, row % kWarpSize));
     if (first + lane >= kChunks) continue;
     Q_T* to = rows + row * kTilePitch + column;
     if (source != nullptr) {
@@ -88,24 +81,24 @@ __device__ void load_rows(Q_T* rows, const Source* row_of_lane) {
 
 // Write 16 rows of a tile with one warp. Lane i < 16 names where row i goes; null: nowhere.
 __device__ inline void store_rows(const Q_T* rows, Q_T* row_of_lane) {
-  const int lane = threadIdx.x % kWarpLanes;
+  const int lane = threadIdx.x % kWarpSize;
 #pragma unroll
-  for (int first = 0; first < 16 * kChunksPerRow; first += kWarpLanes) {
+  for (int first = 0; first < 16 * kChunksPerRow; first += kWarpSize) {
     const int row = (first + lane) / kChunksPerRow;
     const int column = (first + lane) % kChunksPerRow * kChunk;
     const auto address = reinterpret_cast<unsigned long long>(row_of_lane);
-    auto* to = reinterpret_cast<Q_T*>(__shfl_sync(kWholeWarp, address, row));
+    auto* to = reinterpret_cast<Q_T*>(__shfl_sync(kFullWarp, address, row));
     if (to == nullptr) continue;
     *reinterpret_cast<uint4*>(to + column) =
         *reinterpret_cast<const uint4*>(rows + row * kTilePitch + column);
   }
 }
 
-// Add queries * keys^T to scores: 16 query rows by 8 * kTiles keys, over the head dimension.
+// Add queries * keys^T to products: 16 query rows by 8 * kTiles keys, over the head dimension.
 template <int kTiles>
-__device__ void add_scores(Fragment (&scores)[kTiles], const Q_T* queries, const Q_T* keys) {
+__device__ void add_products(Fragment (&products)[kTiles], const Q_T* queries, const Q_T* keys) {
   static_assert(kTiles % 2 == 0, "one ldmatrix brings the keys of two 16x8 products");
-  const int lane = threadIdx.x % kWarpLanes;
+  const int lane = threadIdx.x % kWarpSize;
   const Q_T* query = queries + lane % 16 * kTilePitch + lane / 16 * kChunk;
   const Q_T* key = keys + (lane / 16 * 8 + lane % 8) * kTilePitch + lane / 8 % 2 * kChunk;
 #pragma unroll
@@ -116,8 +109,8 @@ __device__ void add_scores(Fragment (&scores)[kTiles], const Q_T* queries, const
     for (int tile = 0; tile < kTiles; tile += 2) {
       unsigned b[4];
       ldmatrix_x4(b, key + tile * 8 * kTilePitch + step * 16);
-      mma_m16n8k16<Q_T>(scores[tile], a, b[0], b[1]);
-      mma_m16n8k16<Q_T>(scores[tile + 1], a, b[2], b[3]);
+      mma_m16n8k16<Q_T>(products[tile], a, {b[0], b[1]});
+      mma_m16n8k16<Q_T>(products[tile + 1], a, {b[2], b[3]});
     }
   }
 }
@@ -127,7 +120,7 @@ __device__ void add_scores(Fragment (&scores)[kTiles], const Q_T* queries, const
 template <int kTiles>
 __device__ void add_values(Fragment (&sums)[HEAD_DIM / 8], const Fragment (&weights)[kTiles],
                            const Q_T* values) {
-  const int lane = threadIdx.x % kWarpLanes;
+  const int lane = threadIdx.x % kWarpSize;
   const Q_T* value = values + lane % 16 * kTilePitch + lane / 16 * kChunk;
 #pragma unroll
   for (int tile = 0; tile < kTiles; tile += 2) {
@@ -139,8 +132,8 @@ __device__ void add_values(Fragment (&sums)[HEAD_DIM / 8], const Fragment (&weig
     for (int step = 0; step < kDepthSteps; ++step) {
       unsigned b[4];
       ldmatrix_x4_trans(b, value + tile * 8 * kTilePitch + step * 16);
-      mma_m16n8k16<Q_T>(sums[2 * step], a, b[0], b[1]);
-      mma_m16n8k16<Q_T>(sums[2 * step + 1], a, b[2], b[3]);
+      mma_m16n8k16<Q_T>(sums[2 * step], a, {b[0], b[1]});
+      mma_m16n8k16<Q_T>(sums[2 * step + 1], a, {b[2], b[3]});
     }
   }
 }

@@ -14,7 +14,7 @@
 // Tokens past query_start[num_seqs] form one more sequence, without keys.
 #pragma once
 
-#include <math.h>
+#include "softmax.cuh"
 
 namespace paged {
 
@@ -108,31 +108,12 @@ __device__ inline KeyRange keys_seen_by_all(const AttentionParams& p, const RowT
           keys_seen_from(p, first, tile.num_keys).end};
 }
 
-// Return the logit that a product of a query and a key stands for.
-__device__ inline float score_of(const AttentionParams& p, float scaled, float slope,
-                                 int distance) {
-  if (p.softcap > 0.0f) scaled = p.softcap * tanhf(scaled / p.softcap);
-  if (p.alibi_slopes != nullptr) scaled += slope * distance;
-  return scaled;
-}
-
-// How a row's sums become its output, and the logarithm of its denominator.
-struct Denominator {
-  float factor;
-  float lse;
-};
-
-// Return the denominator of a row from its weights, whose sum `total` is relative to exp(highest),
-// and its head's sink. Of a row that sees nothing the factor is 0, and lse -inf or the sink.
-__device__ inline Denominator denominator(const AttentionParams& p, const RowTile& tile, int row,
-                                          float highest, float total) {
+// Add the sink of a row's head, if it has one. Returns the factor for the row's output.
+__device__ inline float finish_row(const AttentionParams& p, const RowTile& tile, int row,
+                                   RowSums& sums) {
   const bool has_sink = p.sinks != nullptr && tile.seq < p.num_seqs && row < tile.num_rows;
-  const float sink = has_sink ? p.sinks[head_of_row(p, tile, row)] : -INFINITY;
-  const float base = fmaxf(highest, sink);
-  if (base == -INFINITY) return {0.0f, -INFINITY};
-  const float share = expf(highest - base);
-  const float whole = total * share + expf(sink - base);
-  return {share / whole, base + logf(whole)};
+  const float factor = has_sink ? sums.add_sink(p.sinks[head_of_row(p, tile, row)]) : 1.0f;
+  return factor * sums.normalizer();
 }
 
 }  // namespace paged

@@ -6,12 +6,13 @@
 
 #include <math.h>
 
+#include "portable.cuh"
+
 namespace paged {
 
 constexpr float kLog2E = 1.4426950408889634f;
 constexpr float kLn2 = 0.6931471805599453f;
 constexpr float kMinusInfinity = -INFINITY;
-constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 // exp2(logit - maximum): also the factor that moves sums relative to an older maximum.
@@ -55,21 +56,5 @@ struct RowSums {
     return sum > 0.0f ? (maximum + log2f(sum)) * kLn2 : kMinusInfinity;
   }
 };
-
-__device__ inline float warp_max(float value) {
-#pragma unroll
-  for (int step = kWarpSize / 2; step > 0; step /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, step));
-  }
-  return value;
-}
-
-__device__ inline float warp_sum(float value) {
-#pragma unroll
-  for (int step = kWarpSize / 2; step > 0; step /= 2) {
-    value += __shfl_xor_sync(kAllLanes, value, step);
-  }
-  return value;
-}
 
 }  // namespace paged

@@ -1,0 +1,257 @@
+"""Prefill attention over the paged pool: naive and on tensor cores, in the interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from paged.errors import OperandError
+from paged.kernel.backends.interpret import InterpretConfig
+from paged.kernel.call import kernel_call
+from paged.kernel.ops.attention import OP
+from paged.kernel.ops.attention_cases import (
+    LAYOUTS,
+    AttentionCase,
+    AttentionProblem,
+    make_problem,
+)
+from paged.kernel.ops.pairwise import pairwise
+from paged.kernel.spec import KernelSpec
+from paged.kernel.variant import find_variant, load_variant
+
+Result = tuple[torch.Tensor, torch.Tensor]
+
+NAMES = ("prefill_naive", "prefill_tiled")
+
+# types of query and pool, and head_dim: each is one more compilation
+BUILDS = {
+    "prefill_naive": (
+        ("float32", "float32", 80),
+        ("float16", "float8_e4m3fn", 64),
+        ("bfloat16", "bfloat16", 256),
+        ("float16", "float16", 72),
+    ),
+    "prefill_tiled": (
+        ("float16", "float16", 64),
+        ("bfloat16", "bfloat16", 128),
+        ("bfloat16", "float8_e4m3fn", 96),
+        ("float16", "float8_e4m3fn", 256),
+        ("float16", "float16", 80),
+    ),
+}
+
+
+class Batch(NamedTuple):
+    """Keys and query tokens of each sequence, and tokens of none."""
+
+    seq_lens: tuple[int, ...]
+    query_lens: tuple[int, ...]
+    num_padding: int = 0
+
+
+BATCHES = (
+    Batch((1, 17, 70, 0, 129), (1, 1, 1, 1, 1)),  # decode
+    Batch((5, 64, 130, 65), (5, 1, 64, 2), num_padding=3),
+    Batch((200,), (75,)),  # a chunk
+    Batch((0, 33, 16, 40), (0, 33, 0, 5)),  # sequences without queries
+    Batch((3, 40), (5, 16)),  # queries before the first key
+    Batch((63, 64, 65, 31, 32, 33), (63, 1, 65, 31, 2, 33)),  # around tiles
+    Batch((), (), num_padding=5),
+)
+
+FACTORS = {
+    "batch": BATCHES,
+    "group_size": (1, 2, 3, 5, 7, 8, 16),
+    "num_kv_heads": (1, 2),
+    "block_size": (1, 8, 16, 64, 256),
+    "layout": LAYOUTS,
+    "window": (None, 1, 16, 70),
+    "softcap": (None, 5.0),
+    "has_alibi": (False, True),
+    "has_sinks": (False, True),
+    "has_scales": (False, True),
+    "shares_blocks": (False, True),
+}
+
+
+def cases(name: str) -> list[AttentionCase]:
+    """Return a variant's matrix: every pair of choices, in few cases."""
+    factors = {"build": BUILDS[name], **FACTORS}
+    found: list[AttentionCase] = []
+    for seed, picked in enumerate(pairwise(factors)):
+        chosen = {factor: values[picked[factor]] for factor, values in factors.items()}
+        q_t, kv_t, head_dim = chosen.pop("build")
+        batch = chosen.pop("batch")
+        types = {"q_t": q_t, "kv_t": kv_t, "head_dim": head_dim}
+        found.append(AttentionCase(seed=seed, **types, **batch._asdict(), **chosen))
+    return found
+
+
+def run(
+    spec: KernelSpec, problem: AttentionProblem, config: InterpretConfig | None = None
+) -> Result:
+    results = kernel_call(
+        spec, *problem.operands, interpret=config or InterpretConfig(), **problem.numbers
+    )
+    assert isinstance(results, tuple)
+    out, lse = results
+    return out, lse
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_matrix(name: str) -> None:
+    spec = find_variant(OP, name).spec
+    faults = [
+        f"{case}: {fault}"
+        for case in cases(name)
+        if (fault := (problem := make_problem(case)).fault(*run(spec, problem))) is not None
+    ]
+    assert not faults, "\n".join(faults)
+
+
+EVERYTHING = AttentionCase(
+    head_dim=64,
+    group_size=3,
+    num_kv_heads=2,
+    seq_lens=(70, 150, 9),
+    query_lens=(70, 40, 1),
+    num_padding=2,
+    window=80,
+    softcap=5.0,
+    has_alibi=True,
+    has_sinks=True,
+    has_scales=True,
+)
+PLAIN = replace(
+    EVERYTHING, window=None, softcap=None, has_alibi=False, has_sinks=False, has_scales=False
+)
+
+
+@pytest.mark.parametrize("case", [EVERYTHING, PLAIN], ids=["everything", "plain"])
+@pytest.mark.parametrize("name", NAMES)
+def test_neither_the_order_of_lanes_nor_undefined_memory_matters(
+    name: str, case: AttentionCase
+) -> None:
+    spec, problem = find_variant(OP, name).spec, make_problem(case)
+    natural = run(spec, problem)
+    assert problem.fault(*natural) is None
+    for config in (InterpretConfig(seed=1, poison=0xAA), InterpretConfig(seed=2, poison=0x00)):
+        for first, second in zip(natural, run(spec, problem, config), strict=True):
+            assert torch.equal(first, second), config
+
+
+NUM_CACHED, NUM_NEW = 9, 141
+"""Keys of the prompt that are in the pool, and tokens of it that are to come."""
+
+
+def chunked(whole: AttentionProblem, num_tokens: int) -> AttentionProblem:
+    """Return the prompt as a batch of its chunks, all over the same pages."""
+    query, pool, tables, _, _, *others = whole.operands
+    assert tables is not None
+    ends = [*range(num_tokens, NUM_NEW, num_tokens), NUM_NEW]
+    operands = (
+        query,
+        pool,
+        tables.expand(len(ends), -1).contiguous(),
+        torch.tensor([NUM_CACHED + end for end in ends], dtype=torch.int32),
+        torch.tensor([0, *ends], dtype=torch.int32),
+        *others,
+    )
+    return AttentionProblem(operands=operands, numbers=whole.numbers)
+
+
+@pytest.mark.parametrize("case", [EVERYTHING, PLAIN], ids=["everything", "plain"])
+@pytest.mark.parametrize("name", NAMES)
+def test_chunks_of_a_prompt_equal_the_whole_bit_for_bit(name: str, case: AttentionCase) -> None:
+    spec = find_variant(OP, name).spec
+    prompt = replace(case, seq_lens=(NUM_CACHED + NUM_NEW,), query_lens=(NUM_NEW,), num_padding=0)
+    whole = make_problem(prompt)
+    out, lse = run(spec, whole)
+    assert whole.fault(out, lse) is None
+    for num_tokens in (1, 5, 64):
+        chunk_out, chunk_lse = run(spec, chunked(whole, num_tokens))
+        assert torch.equal(chunk_out, out), num_tokens
+        assert torch.equal(chunk_lse, lse), num_tokens
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_without_tokens_returns_empty_outputs(name: str) -> None:
+    spec = find_variant(OP, name).spec
+    out, lse = run(spec, make_problem(AttentionCase(seq_lens=(0, 7), query_lens=(0, 0))))
+    assert out.shape == (0, 1, 64)
+    assert lse.shape == (0, 1)
+
+
+def test_the_tiled_variant_names_the_types_it_takes() -> None:
+    spec = find_variant(OP, "prefill_tiled").spec
+    problem = make_problem(
+        AttentionCase(q_t="float32", kv_t="float32", seq_lens=(3,), query_lens=(3,))
+    )
+    with pytest.raises(OperandError, match="'query' must be float16 or bfloat16, got float32"):
+        run(spec, problem)
+
+
+class Mutant(NamedTuple):
+    """A wrong edit of one file, and what it stands for."""
+
+    fault: str
+    file: str
+    old: str
+    new: str
+
+
+INCLUDE = "include"
+PREFILL, HALF_TILE = "include/prefill.cuh", "include/half_tile.cuh"
+NAIVE, TILED = "attention/prefill_naive.cu", "attention/prefill_tiled.cu"
+COMMON_MUTANTS = (
+    Mutant("window one too wide", PREFILL, "position - p.window + 1;", "position - p.window;"),
+    Mutant("sees the next key", PREFILL, "min(position + 1,", "min(position + 2,"),
+    Mutant("tiles of the wrong sequence", PREFILL, "middle) <= tile", "middle) < tile"),
+    Mutant("every group under the first head", PREFILL, "blockIdx.y * p.group_size + ", ""),
+    Mutant("sink without its rescaling", PREFILL, "return factor * sums", "return sums"),
+    Mutant("padding takes a sink", PREFILL, "tile.seq < p.num_seqs && ", ""),
+)
+MUTANTS = {
+    "prefill_naive": (
+        *COMMON_MUTANTS,
+        Mutant("sums not rescaled", NAIVE, "outputs[i] *= factor", "outputs[i] *= 1.0f"),
+        Mutant("scales dropped", NAIVE, " * scale;", ";"),
+        Mutant("keys overwritten early", NAIVE, "used up, and the weights are here\n", "\n"),
+    ),
+    "prefill_tiled": (
+        *COMMON_MUTANTS,
+        Mutant("sums not rescaled", TILED, "[2 * kRow] *= factor", "[2 * kRow] *= 1.0f"),
+        Mutant("key scale dropped", TILED, "p.scale * kv_scale(p, kKeys)", "p.scale"),
+        Mutant("value scale dropped", TILED, "sums) * scale;", "sums);"),
+        Mutant("unmasked diagonal", TILED, "<= seen_by_all.end", "<= pages.seen.end"),
+        Mutant("reads unseen slots", TILED, "key < pages.seen.begin || ", ""),
+        Mutant("values not transposed", HALF_TILE, "ldmatrix_x4_trans(b", "ldmatrix_x4(b"),
+        Mutant("no wait for the keys", TILED, "cp_async_wait<0>();\n    __syncthreads();  // the k",
+               "__syncthreads();  // the k"),
+    ),
+}  # fmt: skip
+
+
+def mutated(name: str, mutant: Mutant, folder: Path) -> KernelSpec:
+    """Return a variant read from copies of its files, one of them changed."""
+    for file in (f"attention/{name}.cu", PREFILL, HALF_TILE):
+        text = (OP.variants_dir.parent / file).read_text()
+        if file == mutant.file:
+            assert text.count(mutant.old) == 1, f"{mutant.fault}: {mutant.old!r} is not in {file}"
+            text = text.replace(mutant.old, mutant.new)
+        (folder / Path(file).name).write_text(text)
+    return load_variant(OP, folder / f"{name}.cu").spec
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [pytest.param(n, m, id=f"{n}-{m.fault}") for n in NAMES for m in MUTANTS[n]],
+)
+def test_a_wrong_kernel_is_found(name: str, mutant: Mutant, tmp_path: Path) -> None:
+    spec = mutated(name, mutant, tmp_path)
+    problems = [make_problem(case) for case in (EVERYTHING, replace(PLAIN, window=33))]
+    assert any(problem.fault(*run(spec, problem)) is not None for problem in problems)
