@@ -14,6 +14,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "include/device_functions.h"
 #include "include/vector_functions.h"
 #include "include/vector_types.h"
 

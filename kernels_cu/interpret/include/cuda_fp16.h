@@ -1,7 +1,6 @@
 // half for the interpreter: __half, __half2 and CUDA's intrinsics on them, bit for bit.
 #pragma once
 
-#include "../numerics/atomic_update.h"
 #include "../numerics/half_codec.h"
 #include "../numerics/integers.h"
 #include "vector_functions.h"

@@ -2,28 +2,20 @@
 #pragma once
 
 #include "../collective.h"
+#include "../numerics/alignment.h"
 #include "../numerics/fragments.h"
 
 namespace paged {
 
+using paged_interpret::require_aligned;
 using paged_interpret::Site;
-
-namespace detail {
-
-inline void require_aligned(const void* address, unsigned bytes, const char* message, Site site) {
-    if (reinterpret_cast<unsigned long>(address) % bytes != 0) {
-        paged_interpret::fail_at(message, site);
-    }
-}
-
-}  // namespace detail
 
 template <int bytes>
 inline void cp_async(void* shared_dst, const void* global_src, int src_bytes = bytes,
                      Site site = Site::here()) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async moves 4, 8 or 16 bytes");
-    detail::require_aligned(shared_dst, bytes, "cp_async to a misaligned address", site);
-    detail::require_aligned(global_src, bytes, "cp_async from a misaligned address", site);
+    require_aligned(shared_dst, bytes, "cp_async to a misaligned address", site);
+    require_aligned(global_src, bytes, "cp_async from a misaligned address", site);
     if (src_bytes < 0 || src_bytes > bytes) {
         paged_interpret::fail_at("cp_async of a negative or too large number of bytes", site);
     }
@@ -99,13 +91,13 @@ inline float exp2_approx(float x) {
 
 template <int N, class T>
 inline Vector<T, N> load_vector(const T* address, Site site = Site::here()) {
-    detail::require_aligned(address, N * sizeof(T), "load_vector at a misaligned address", site);
+    require_aligned(address, N * sizeof(T), "load_vector at a misaligned address", site);
     return *reinterpret_cast<const Vector<T, N>*>(address);
 }
 
 template <class T, int N>
 inline void store_vector(T* address, const Vector<T, N>& vector, Site site = Site::here()) {
-    detail::require_aligned(address, N * sizeof(T), "store_vector at a misaligned address", site);
+    require_aligned(address, N * sizeof(T), "store_vector at a misaligned address", site);
     *reinterpret_cast<Vector<T, N>*>(address) = vector;
 }
 

@@ -1,4 +1,4 @@
-// Body of cuda_fp16.h and cuda_bf16.h: elementary functions and atomic addition. Macros:
+// Body of cuda_fp16.h and cuda_bf16.h: elementary functions. Macros:
 // small_float_type.h.
 //
 // Functions are those of the host's binary32, rounded once: within the device's own error.
@@ -30,14 +30,3 @@ PAGED_FUNCTION(ceil, __builtin_ceilf(value))
 PAGED_FUNCTION(trunc, __builtin_truncf(value))
 PAGED_FUNCTION(rint, __builtin_nearbyintf(value))
 #undef PAGED_FUNCTION
-
-// Add and return what was there before. A pair is added as one, though CUDA promises it only a
-// lane at a time.
-inline PAGED_T atomicAdd(PAGED_T* address, PAGED_T value) {
-    return paged_interpret::atomic_update(address, [&](PAGED_T old) { return __hadd(old, value); });
-}
-
-inline PAGED_T2 atomicAdd(PAGED_T2* address, PAGED_T2 value) {
-    return paged_interpret::atomic_update(address,
-                                          [&](PAGED_T2 old) { return __hadd2(old, value); });
-}

@@ -1,0 +1,45 @@
+// Loads and stores with a cache hint. Hints mean nothing here; alignment is checked.
+#pragma once
+
+#include "alignment.h"
+
+#define PAGED_LOAD(name)                                                                          \
+    template <class T>                                                                            \
+    inline T name(const T* address,                                                               \
+                  paged_interpret::Site site = paged_interpret::Site::here()) {                   \
+        paged_interpret::require_aligned(address, alignof(T), #name " of a misaligned address",   \
+                                         site);                                                   \
+        return *address;                                                                          \
+    }
+
+PAGED_LOAD(__ldg)
+PAGED_LOAD(__ldca)
+PAGED_LOAD(__ldcg)
+PAGED_LOAD(__ldcs)
+PAGED_LOAD(__ldcv)
+PAGED_LOAD(__ldlu)
+#undef PAGED_LOAD
+
+#define PAGED_STORE(name)                                                                         \
+    template <class T, class Value>                                                               \
+    inline void name(T* address, Value value,                                                     \
+                     paged_interpret::Site site = paged_interpret::Site::here()) {                \
+        paged_interpret::require_aligned(address, alignof(T), #name " to a misaligned address",   \
+                                         site);                                                   \
+        *address = value;                                                                         \
+    }
+
+PAGED_STORE(__stwb)
+PAGED_STORE(__stcg)
+PAGED_STORE(__stcs)
+PAGED_STORE(__stwt)
+#undef PAGED_STORE
+
+// State spaces are one here, and an address is its own number in each.
+inline unsigned long __cvta_generic_to_shared(const void* address) {
+    return reinterpret_cast<unsigned long>(address);
+}
+
+inline unsigned long __cvta_generic_to_global(const void* address) {
+    return reinterpret_cast<unsigned long>(address);
+}
