@@ -10,8 +10,8 @@
 // paged: launch     gather_kv_simple grid(num_tokens) block(128)
 // paged: registers  64
 
-#include "chunk.cuh"
 #include "gather.cuh"
+#include "stored.cuh"
 
 __global__ void gather_kv_simple(const __grid_constant__ GatherKvParams p) {
   const long long row = blockIdx.x;
@@ -24,9 +24,9 @@ __global__ void gather_kv_simple(const __grid_constant__ GatherKvParams p) {
     const int d = i % p.head_dim;
     const auto read = [&](paged::KvHalf half) {
       if (slot.block < 0) return paged::convert<KEY_T>(0.0f);
-      const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
+      const paged::Scale scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
       const long long from = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-      return paged::dequantize<KEY_T>(p.kv_pool[from + d], paged::load_scale(scale));
+      return paged::dequantize<KEY_T>(p.kv_pool[from + d], scale);
     };
     p.key[row * row_elements + i] = read(paged::kKeys);
     p.value[row * row_elements + i] = read(paged::kValues);

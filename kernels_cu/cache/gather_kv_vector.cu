@@ -12,8 +12,8 @@
 // paged: registers  64
 // paged: claim      sm_80 STG.E.128
 
-#include "chunk.cuh"
 #include "gather.cuh"
+#include "stored.cuh"
 
 constexpr int kChunk = 8;
 
@@ -39,9 +39,9 @@ __global__ void gather_kv_vector(const __grid_constant__ GatherKvParams p) {
     values = paged::load_chunk<kChunk>(from(paged::kValues), count);
   }
   const auto write = [&](KEY_T* to, const paged::Chunk<KV_T, kChunk>& chunk, paged::KvHalf half) {
-    const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
+    const paged::Scale scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
     to += static_cast<long long>(line) * p.head_dim + d;
-    paged::store_chunk(to, paged::dequantize<KEY_T>(chunk, paged::load_scale(scale)), count);
+    paged::store_chunk(to, paged::dequantize<KEY_T>(chunk, scale), count);
   };
   write(p.key, keys, paged::kKeys);
   write(p.value, values, paged::kValues);

@@ -10,9 +10,8 @@
 // paged: launch     rope_write_kv_simple grid(num_tokens) block(128)
 // paged: registers  64
 
-#include "chunk.cuh"
-#include "kv_pool.cuh"
 #include "rotary.cuh"
+#include "stored.cuh"
 
 __global__ void rope_write_kv_simple(const __grid_constant__ RopeWriteKvParams p) {
   const long long token = blockIdx.x;
@@ -35,9 +34,9 @@ __global__ void rope_write_kv_simple(const __grid_constant__ RopeWriteKvParams p
     const int head = i / p.head_dim;
     const int d = i % p.head_dim;
     const auto write = [&](auto x, paged::KvHalf half) {
-      const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
+      const paged::Scale scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
       const long long to = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-      p.kv_pool[to + d] = paged::quantize<KV_T>(x, paged::load_scale(scale));
+      p.kv_pool[to + d] = paged::quantize<KV_T>(x, scale);
     };
     const KEY_T* key = p.key + token * p.key_stride[0] + head * p.key_stride[1];
     const KEY_T* value = p.value + token * p.value_stride[0] + head * p.value_stride[1];

@@ -14,9 +14,8 @@
 // paged: registers  80
 // paged: claim      sm_80 LDG.E.128
 
-#include "chunk.cuh"
-#include "kv_pool.cuh"
 #include "rotary.cuh"
+#include "stored.cuh"
 
 constexpr int kChunk = 8;
 
@@ -27,7 +26,7 @@ __device__ void turn_query(const RopeWriteKvParams& p, const paged::Rotation& tu
   paged::Chunk<float, kChunk> x = {};
   if (turn.cos != nullptr) x = paged::rotated_chunk<kChunk>(row, d, count, turn);
   KEY_T* out = p.out + (token * p.num_q_heads + head) * p.head_dim + d;
-  paged::store_chunk(out, paged::quantize<KEY_T>(x, paged::load_scale(nullptr)), count);
+  paged::store_chunk(out, paged::quantize<KEY_T>(x, paged::kNoScale), count);
 }
 
 __device__ void turn_and_write(const RopeWriteKvParams& p, const paged::Rotation& turn,
@@ -39,9 +38,9 @@ __device__ void turn_and_write(const RopeWriteKvParams& p, const paged::Rotation
   const paged::Slot slot = paged::slot_at(index, p.block_size);
   const int count = p.head_dim - d;
   const auto write = [&](const auto& chunk, paged::KvHalf half) {
-    const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
+    const paged::Scale scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
     const long long to = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-    const auto stored = paged::quantize<KV_T>(chunk, paged::load_scale(scale));
+    const auto stored = paged::quantize<KV_T>(chunk, scale);
     paged::store_chunk(p.kv_pool + to + d, stored, count);
   };
   const KEY_T* key = p.key + token * p.key_stride[0] + head * p.key_stride[1];

@@ -11,8 +11,7 @@
 // paged: registers  64
 // paged: claim      sm_80 LDG.E.128
 
-#include "chunk.cuh"
-#include "kv_pool.cuh"
+#include "stored.cuh"
 
 constexpr int kChunk = 8;
 
@@ -34,9 +33,9 @@ __global__ void write_kv_vector(const __grid_constant__ WriteKvParams p) {
   const auto keys = paged::load_chunk<kChunk>(key, count);
   const auto values = paged::load_chunk<kChunk>(value, count);
   const auto write = [&](const paged::Chunk<KEY_T, kChunk>& chunk, paged::KvHalf half) {
-    const float* scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
+    const paged::Scale scale = paged::scale_of(p.kv_scales, p.layer, half, head, p.num_kv_heads);
     const long long to = paged::row_offset(p.kv_pool_stride, slot, p.layer, half, head);
-    const auto stored = paged::quantize<KV_T>(chunk, paged::load_scale(scale));
+    const auto stored = paged::quantize<KV_T>(chunk, scale);
     paged::store_chunk(p.kv_pool + to + d, stored, count);
   };
   write(keys, paged::kKeys);

@@ -59,45 +59,4 @@ __device__ inline To convert(From x) {
   }
 }
 
-// A stored value times the scale is the real one. Without a scale they are equal, to the bit.
-struct Scale {
-  bool exists;
-  float value;
-};
-
-// The scale at an address, or none where that is null.
-__device__ inline Scale load_scale(const float* scale) {
-  return {scale != nullptr, scale == nullptr ? 1.0f : *scale};
-}
-
-// The value to store for a real x.
-template <class To, class From>
-__device__ inline To quantize(From x, Scale scale) {
-  if (!scale.exists) return convert<To>(x);
-  return convert<To>(static_cast<float>(x) / scale.value);
-}
-
-// The real value of a stored x.
-template <class To, class From>
-__device__ inline To dequantize(From x, Scale scale) {
-  if (!scale.exists) return convert<To>(x);
-  return convert<To>(static_cast<float>(x) * scale.value);
-}
-
-template <class To, int N, class From>
-__device__ inline Chunk<To, N> quantize(const Chunk<From, N>& chunk, Scale scale) {
-  Chunk<To, N> result;
-#pragma unroll
-  for (int i = 0; i < N; ++i) result.element[i] = quantize<To>(chunk.element[i], scale);
-  return result;
-}
-
-template <class To, int N, class From>
-__device__ inline Chunk<To, N> dequantize(const Chunk<From, N>& chunk, Scale scale) {
-  Chunk<To, N> result;
-#pragma unroll
-  for (int i = 0; i < N; ++i) result.element[i] = dequantize<To>(chunk.element[i], scale);
-  return result;
-}
-
 }  // namespace paged

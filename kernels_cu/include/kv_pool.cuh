@@ -36,14 +36,6 @@ __device__ inline long long row_offset(const long long* stride, Slot slot, int l
          head * stride[kHeadAxis] + slot.offset * stride[kSlotAxis];
 }
 
-// The scale of one head's keys or values, or null where the pool has none.
-// scales: [num_layers, 2, num_kv_heads], contiguous, or null.
-__device__ inline const float* scale_of(const float* scales, int layer, KvHalf half, int head,
-                                        int num_kv_heads) {
-  if (scales == nullptr) return nullptr;
-  return scales + (static_cast<long long>(layer) * kNumHalves + half) * num_kv_heads + head;
-}
-
 // Index of this thread in a one-dimensional grid.
 __device__ inline long long global_thread() {
   return static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
