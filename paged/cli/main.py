@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from paged.cli import allocators
+from paged.cli import allocators, doctor
 from paged.cli.command import Command
 from paged.cli.kernels import main as kernels
 from paged.errors import PagedError
 
-COMMANDS: tuple[Command, ...] = (allocators.COMMAND, kernels.COMMAND)
+COMMANDS: tuple[Command, ...] = (allocators.COMMAND, kernels.COMMAND, doctor.COMMAND)
 
 
 class OneLineParser(ArgumentParser):

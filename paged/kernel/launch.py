@@ -99,7 +99,10 @@ class Program(Protocol):
 class Backend(Protocol):
     """A way to compile and run CUDA sources."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Return what the backend is called on command lines and in results."""
+        ...
 
     def build(self, source: KernelSource) -> Program:
         """Compile a source, or find it compiled.

@@ -82,7 +82,10 @@ class CupyDriver:
         reason = why_unavailable()
         if reason is not None:
             raise BackendUnavailable(f"the cuda backend cannot run: {reason}")
-        self._cupy: Any = importlib.import_module("cupy")
+        try:
+            self._cupy: Any = importlib.import_module("cupy")
+        except ImportError as error:
+            raise BackendUnavailable(f"CuPy cannot be imported: {error}") from error
         self._runtime: Any = self._cupy.cuda.runtime
         self._driver: Any = self._cupy.cuda.driver
         self._launch: Callable[..., None] = self._driver.launchKernel
