@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "block.h"
-#include "isolation.h"
+#include "signals.h"
 
 namespace paged_interpret {
 
@@ -86,11 +86,11 @@ Launch::Launch(const Request& what, Report& where, bool isolated)
     }
 }
 
-void reserve_blocks(const Launch& launch) {
+void reserve_blocks(unsigned num_workers, unsigned num_threads) {
     std::vector<std::unique_ptr<Block>> blocks;
-    for (unsigned i = 0; i < launch.num_workers; ++i) {
+    for (unsigned i = 0; i < num_workers; ++i) {
         blocks.push_back(take_block());
-        blocks.back()->reserve(launch.num_threads);
+        blocks.back()->reserve(num_threads);
     }
     for (auto& block : blocks) give_back(std::move(block));
 }

@@ -23,7 +23,8 @@ struct Module {
         size_t num_bytes;
     } writable[kMaxWritableRanges];  // variables at namespace scope
     unsigned num_writable;
-    uint64_t base;  // load address
+    uint64_t base;       // load address
+    uint64_t num_bytes;  // from there to the end of the last segment
 };
 
 // What to run. Filled by Python.
@@ -40,6 +41,8 @@ struct Request {
     uint32_t num_workers;
 };
 
+class Output;
+
 struct Launch {
     Launch(const Request& what, Report& where, bool isolated);
 
@@ -51,7 +54,7 @@ struct Launch {
     unsigned num_workers;         // OS threads
     std::vector<uint64_t> order;  // of blocks; empty: natural
     std::atomic<uint64_t> next_block{0};
-    class Output* output = nullptr;
+    Output* output = nullptr;
 
     bool has_failed() const { return report->is_claimed.load(std::memory_order_relaxed) != 0; }
 };
@@ -59,7 +62,7 @@ struct Launch {
 // Runs all blocks on this OS thread and others. The failure, if any, is in the report.
 void run_grid(Launch& launch);
 // Prepares the blocks of OS threads, so that a forked child finds their stacks mapped.
-void reserve_blocks(const Launch& launch);
+void reserve_blocks(unsigned num_workers, unsigned num_threads);
 // Called by a signal handler where the OS thread it interrupts runs no lane: passes the signal on
 // to one that does. Returns false where none does.
 bool interrupt_worker(int signal);

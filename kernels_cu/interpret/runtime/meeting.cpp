@@ -11,10 +11,11 @@ constexpr char kWarpBarrier = 0;
 Meeting& open_meeting(Warp& warp, unsigned mask, const void* kind, Site site) {
     for (unsigned i = 0; i < warp.num_meetings; ++i) {
         Meeting& meeting = warp.meetings[i];
-        if ((meeting.mask & mask) == 0) continue;
         if (meeting.mask == mask && meeting.kind == kind && same_site(meeting.site, site)) {
             return meeting;
         }
+        // Lanes yet to come there may meet elsewhere first: part of a warp, then all of it.
+        if ((meeting.arrived & mask) == 0) continue;
         fail_format(site,
                     "divergent collective: lanes 0x%08x of the warp wait for mask 0x%08x at %s:%d, "
                     "this thread came for mask 0x%08x at %s:%d",

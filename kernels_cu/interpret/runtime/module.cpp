@@ -46,6 +46,10 @@ int describe(dl_phdr_info* library, size_t, void* argument) {
     module.base = library->dlpi_addr;
     for (int i = 0; i < library->dlpi_phnum; ++i) {
         const ElfW(Phdr)& segment = library->dlpi_phdr[i];
+        if (segment.p_type == PT_LOAD) {
+            module.num_bytes = std::max<uint64_t>(module.num_bytes,
+                                                  segment.p_vaddr + segment.p_memsz);
+        }
         if (segment.p_type == PT_TLS) {
             module.tls_module = library->dlpi_tls_modid;
             module.tls_bytes = segment.p_memsz;

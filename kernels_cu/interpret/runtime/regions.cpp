@@ -1,55 +1,43 @@
 // Memory of operands as the child of an isolated launch sees it.
+#include "regions.h"
+
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <cstring>
-
-#include "isolation.h"
 
 namespace paged_interpret {
 
 namespace {
 
-// A stray index lands in the guard and is told from which operand it came.
-constexpr size_t kGuardBytes = 1 << 20;
-constexpr size_t kPageBytes = 4096;
-// The address of an operand keeps its remainder: 16-byte loads stay as aligned as they were.
-constexpr size_t kKeptAlignment = 16;
+// A stray index lands in the guard, and it is told from which operand it came.
+constexpr size_t kRegionGuardBytes = 1 << 20;
 
-size_t pages_up(size_t num_bytes) { return (num_bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
-
-size_t remainder_of(const void* address) {
-    return reinterpret_cast<uintptr_t>(address) % kKeptAlignment;
-}
-
-size_t room_bytes(const Region& region) { return pages_up(region.num_bytes + kKeptAlignment); }
-
-bool map_region(Region& region, const Memory& memory) {
-    const size_t room = room_bytes(region);
-    const size_t total = room + 2 * kGuardBytes;
-    void* reserved = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                          -1, 0);
+bool map_region(Region& region, int arena) {
+    const size_t room = region.num_room_bytes;
+    void* reserved = mmap(nullptr, room + 2 * kRegionGuardBytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (reserved == MAP_FAILED) return false;
-    region.reserved = static_cast<char*>(reserved);
-    char* begin = region.reserved + kGuardBytes;
-    if (mmap(begin, room, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0) == MAP_FAILED) {
+    char* begin = static_cast<char*>(reserved) + kRegionGuardBytes;
+    const int populate = region.is_large != 0 ? 0 : MAP_POPULATE;
+    if (mmap(begin, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate, arena,
+             static_cast<off_t>(region.offset)) == MAP_FAILED) {
         return false;
     }
-    const size_t remainder = remainder_of(region.caller);
-    if (memory.guard_begin != 0) {
-        region.mapped = begin + remainder;
-    } else {
-        char* last = begin + room - region.num_bytes;
-        region.mapped = last - (remainder_of(last) + kKeptAlignment - remainder) % kKeptAlignment;
-    }
-    char* end = region.mapped + region.num_bytes;
-    const auto byte = static_cast<int>(memory.poison);
-    std::memset(begin, byte, static_cast<size_t>(region.mapped - begin));
-    std::memset(end, byte, static_cast<size_t>(begin + room - end));
-    std::memcpy(region.mapped, region.caller, region.num_bytes);
+    region.mapped = reinterpret_cast<uint64_t>(begin + region.lead_bytes);
     return true;
+}
+
+struct Margins {
+    char* begin;
+    char* data;
+    char* data_end;
+    char* end;
+};
+
+Margins margins_of(const Region& region) {
+    char* data = reinterpret_cast<char*>(region.mapped);
+    char* begin = data - region.lead_bytes;
+    return Margins{begin, data, data + region.num_bytes, begin + region.num_room_bytes};
 }
 
 void poison_axis(const Operand& operand, char* base, uint32_t axis, int byte) {
@@ -57,99 +45,75 @@ void poison_axis(const Operand& operand, char* base, uint32_t axis, int byte) {
         std::memset(base, byte, operand.element_bytes);
         return;
     }
-    const int64_t step = operand.strides[axis] * operand.element_bytes;
+    const int64_t size = operand.sizes[axis];
     if (axis + 1 == operand.num_axes && operand.strides[axis] == 1) {
-        std::memset(base, byte, static_cast<size_t>(operand.sizes[axis]) * operand.element_bytes);
+        std::memset(base, byte, static_cast<size_t>(size) * operand.element_bytes);
         return;
     }
-    for (int64_t i = 0; i < operand.sizes[axis]; ++i) {
-        poison_axis(operand, base + i * step, axis + 1, byte);
-    }
+    const int64_t step = operand.strides[axis] * operand.element_bytes;
+    for (int64_t i = 0; i < size; ++i) poison_axis(operand, base + i * step, axis + 1, byte);
 }
 
-char* moved(const Memory& memory, const Operand& operand) {
-    const Region& region = memory.regions[operand.region];
-    return region.mapped + (operand.caller - region.caller);
+const char* first_other_than(const char* begin, const char* end, char byte) {
+    while (begin < end && *begin == byte) ++begin;
+    return begin;
 }
 
 }  // namespace
 
-bool map_regions(Memory& memory) {
-    for (uint32_t i = 0; i < memory.num_regions; ++i) {
-        Region& region = memory.regions[i];
-        region.mapped = region.caller;
-        region.reserved = nullptr;
-        if (region.is_copied != 0 && !map_region(region, memory)) return false;
+Tables tables_of(char* base) {
+    auto* control = reinterpret_cast<Control*>(base);
+    return Tables{control, reinterpret_cast<Region*>(base + control->regions_offset),
+                  reinterpret_cast<Operand*>(base + control->operands_offset),
+                  reinterpret_cast<ArgumentBytes*>(base + control->arguments_offset), base};
+}
+
+bool enter_regions(const Tables& tables, int arena) {
+    const Control& control = *tables.control;
+    for (uint32_t i = 0; i < control.num_regions; ++i) {
+        if (!map_region(tables.regions[i], arena)) return false;
+        const Margins at = margins_of(tables.regions[i]);
+        std::memset(at.begin, static_cast<int>(control.poison), at.data - at.begin);
+        std::memset(at.data_end, static_cast<int>(control.poison), at.end - at.data_end);
+    }
+    for (uint32_t i = 0; i < control.num_operands; ++i) {
+        const Operand& operand = tables.operands[i];
+        const uint64_t address = tables.regions[operand.region].mapped + operand.address;
+        if (operand.is_poisoned != 0) {
+            poison_operand(operand, reinterpret_cast<char*>(address), control.poison);
+        }
+        const uint64_t argument = tables.arguments[operand.argument].offset;
+        std::memcpy(tables.base + argument + operand.argument_offset, &address, sizeof address);
+    }
+    for (uint32_t i = 0; i < control.num_regions; ++i) {
+        const Region& region = tables.regions[i];
+        if (region.is_written == 0) {
+            mprotect(margins_of(region).begin, region.num_room_bytes, PROT_READ);
+        }
     }
     return true;
 }
 
-void unmap_regions(Memory& memory) {
-    for (uint32_t i = 0; i < memory.num_regions; ++i) {
-        Region& region = memory.regions[i];
-        if (region.reserved != nullptr) {
-            munmap(region.reserved, room_bytes(region) + 2 * kGuardBytes);
-        }
-        region.reserved = nullptr;
+void report_stray_write(const Tables& tables) {
+    const auto byte = static_cast<char>(tables.control->poison);
+    for (uint32_t i = 0; i < tables.control->num_regions; ++i) {
+        if (tables.regions[i].is_written == 0) continue;
+        const Margins at = margins_of(tables.regions[i]);
+        const char* stray = first_other_than(at.begin, at.data, byte);
+        if (stray == at.data) stray = first_other_than(at.data_end, at.end, byte);
+        if (stray == at.end) continue;
+        Report& report = tables.control->report;
+        if (!claim_report(report)) return;
+        report.failure = Failure::stray_write;
+        report.access = Access::write;
+        report.has_address = 1;
+        report.address = reinterpret_cast<uint64_t>(stray);
+        return;
     }
 }
 
-void enter_regions(const Memory& memory) {
-    for (uint32_t i = 0; i < memory.num_regions; ++i) {
-        const Region& region = memory.regions[i];
-        if (region.is_written != 0) continue;
-        if (region.is_copied != 0) {
-            mprotect(region.reserved + kGuardBytes, room_bytes(region), PROT_READ);
-            continue;
-        }
-        // Only whole pages: what else lies on the outer ones may be written.
-        const auto begin = pages_up(reinterpret_cast<uintptr_t>(region.mapped));
-        const auto end = (reinterpret_cast<uintptr_t>(region.mapped) + region.num_bytes) &
-                         ~(kPageBytes - 1);
-        if (begin < end) mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ);
-    }
-    for (uint32_t i = 0; i < memory.num_operands; ++i) {
-        const Operand& operand = memory.operands[i];
-        char* address = moved(memory, operand);
-        std::memcpy(operand.slot, &address, sizeof address);
-    }
-}
-
-void poison_operands(const Memory& memory, bool in_place) {
-    for (uint32_t i = 0; i < memory.num_operands; ++i) {
-        const Operand& operand = memory.operands[i];
-        if (operand.is_poisoned == 0) continue;
-        char* base = in_place ? operand.caller : moved(memory, operand);
-        poison_axis(operand, base, 0, static_cast<int>(memory.poison));
-    }
-}
-
-bool find_stray_write(const Memory& memory, Report& report) {
-    const auto byte = static_cast<char>(memory.poison);
-    for (uint32_t i = 0; i < memory.num_regions; ++i) {
-        const Region& region = memory.regions[i];
-        if (region.is_copied == 0 || region.is_written == 0) continue;
-        const char* begin = region.reserved + kGuardBytes;
-        const char* end = begin + room_bytes(region);
-        for (const char* at = begin; at < end; ++at) {
-            if (at == region.mapped) at += region.num_bytes;
-            if (at >= end || *at == byte) continue;
-            report.failure = Failure::fault;
-            report.access = Access::write;
-            report.has_address = 1;
-            report.address = reinterpret_cast<uint64_t>(at);
-            return true;
-        }
-    }
-    return false;
-}
-
-void copy_back(const Memory& memory) {
-    for (uint32_t i = 0; i < memory.num_regions; ++i) {
-        const Region& region = memory.regions[i];
-        if (region.is_written == 0 || region.is_copied == 0) continue;
-        std::memcpy(region.caller, region.mapped, region.num_bytes);
-    }
+void poison_operand(const Operand& operand, char* base, unsigned poison) {
+    poison_axis(operand, base, 0, static_cast<int>(poison));
 }
 
 }  // namespace paged_interpret

@@ -1,6 +1,7 @@
 // Filling the report of a launch that fails.
 #include "report.h"
 
+#include <execinfo.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -9,8 +10,8 @@
 
 #include "../device.h"
 #include "block.h"
-#include "isolation.h"
 #include "launch.h"
+#include "signals.h"
 
 namespace paged_interpret {
 
@@ -38,12 +39,31 @@ bool claim_report(Report& report) {
     return true;
 }
 
+void record_frame(Report& report, uint64_t address) {
+    const Module& module = *current_launch_->request->module;
+    if (address - module.base >= module.num_bytes || report.num_frames == kMaxFrames) return;
+    report.frames[report.num_frames++] = address - module.base;
+}
+
+void record_callers(Report& report) {
+    if (current_lane == nullptr) return;
+    void* frames[kMaxFrames];
+    const int count = backtrace(frames, kMaxFrames);
+    // A return address may be the next line's: the call ends one byte before.
+    for (int i = 0; i < count; ++i) {
+        record_frame(report, reinterpret_cast<uint64_t>(frames[i]) - 1);
+    }
+}
+
 static void record_arguments(Site site, const char* format, va_list arguments) {
     Report& report = *current_launch_->report;
     if (!claim_report(report)) return;
     report.failure = Failure::message;
     vsnprintf(report.text, sizeof report.text, format, arguments);
-    if (site.file == nullptr) return;
+    if (site.file == nullptr) {
+        record_callers(report);
+        return;
+    }
     report.line = site.line;
     snprintf(report.file, sizeof report.file, "%s", site.file);
 }

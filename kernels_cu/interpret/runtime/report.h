@@ -14,7 +14,8 @@ enum class Failure : int32_t {
     message = 1,   // `text` says all
     fault = 2,     // a signal: `signal`, `address`, `access`
     overflow = 3,  // the stack of a lane
-    stopped = 4,   // by the parent, since time was up
+    stopped = 4,   // by the caller, since time was up
+    stray_write = 5,  // found after the end: `address`
 };
 
 enum class Access : int32_t { unknown = 0, read = 1, write = 2 };
@@ -35,7 +36,7 @@ struct Report {
     uint32_t thread[3];
     uint32_t num_frames;
     int32_t line;  // 0: not known, see frames
-    uint64_t frames[kMaxFrames];
+    uint64_t frames[kMaxFrames];  // from the library's load address, the innermost first
     char file[kMaxFileBytes];
     char text[kMaxTextBytes];
 };
@@ -43,6 +44,9 @@ struct Report {
 // Claims the report for the calling OS thread and notes its block and thread. Returns false where
 // another claimed it before.
 bool claim_report(Report& report);
+// Adds an address, or those of the calls that led here, where they are the kernel library's.
+void record_frame(Report& report, uint64_t address);
+void record_callers(Report& report);
 // Claims the report with a message of printf's form; does not end anything.
 void record_failure(Site site, const char* format, ...) __attribute__((format(printf, 2, 3)));
 // Ends a launch that has failed: the process where it is isolated, else the calling lane's block.

@@ -1,5 +1,6 @@
 // Faults in the child of an isolated launch, and its parent's request to stop.
-#include <execinfo.h>
+#include "signals.h"
+
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -7,7 +8,7 @@
 #include <unistd.h>
 
 #include "block.h"
-#include "isolation.h"
+#include "launch.h"
 
 namespace paged_interpret {
 
@@ -24,14 +25,9 @@ Report& report_here() { return *current_launch()->report; }
 }
 
 void record_frames(Report& report, const ucontext_t& context) {
-    report.frames[0] = static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
-    report.num_frames = 1;
+    record_frame(report, static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]));
     // careful: may fault itself on a broken stack; by then the report says what matters.
-    void* frames[kMaxFrames];
-    const int count = backtrace(frames, kMaxFrames);
-    for (int i = 0; i < count && report.num_frames < kMaxFrames; ++i) {
-        report.frames[report.num_frames++] = reinterpret_cast<uint64_t>(frames[i]);
-    }
+    record_callers(report);
 }
 
 void on_fault(int signal, siginfo_t* info, void* raw_context) {

@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from ctypes import Array, c_uint32
+from dataclasses import dataclass
 
 from paged.kernel.backends.launch_memory import LaunchMemory
-from paged.kernel.backends.runtime_library import Report
+from paged.kernel.backends.structures import Report
 
-MESSAGE, FAULT, OVERFLOW, STOPPED = 1, 2, 3, 4
+MESSAGE, FAULT, OVERFLOW, STOPPED, STRAY_WRITE = 1, 2, 3, 4, 5
 WRITE = 2
 NULL_PAGE_BYTES = 65536
 NEAR_BYTES = 1 << 20
@@ -21,41 +22,49 @@ _CAUSES = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """How a launch failed.
+
+    Attributes:
+        report: by the runtime, or None where its process died without one.
+        mapped: where each span of the launch's memory lay for the kernel.
+        death: what to say without a report.
+
+    """
+
+    report: Report | None
+    mapped: Sequence[int]
+    death: str
+
+
 def failure_text(
     kernel: str,
-    report: Report,
+    failure: Failure,
     memory: LaunchMemory,
-    mapped: Sequence[int],
     place: tuple[str, int] | None,
     timeout_s: float,
 ) -> str:
-    """Return the message of a failed launch.
-
-    Args:
-        kernel: its entry.
-        report: as the runtime filled it.
-        memory: operands of the launch.
-        mapped: where each region lay for the kernel.
-        place: file and line, where known.
-        timeout_s: how long the launch was allowed.
-
-    """
-    what, _, rest = _what(report, memory, mapped, timeout_s).partition("\n")
+    """Return the message of a failed launch: what happened, and where, with file and line."""
+    report = failure.report
+    if report is None:
+        return f"kernel {kernel}: {failure.death}"
+    what, _, rest = _what(report, memory, failure.mapped, timeout_s).partition("\n")
     where = [] if place is None else [f"at {place[0]}:{place[1]}"]
-    where.append(f"block {_triple(report.block)}")
+    if report.failure != STRAY_WRITE:
+        where.append(f"block {_triple(report.block)}")
     if report.has_lane:
         where.append(f"thread {_triple(report.thread)}")
+    places = f" ({', '.join(where)})" if where else ""
     tail = f"\n{rest.rstrip()}" if rest else ""
-    return f"kernel {kernel}: {what} ({', '.join(where)}){tail}"
+    return f"kernel {kernel}: {what}{places}{tail}"
 
 
 def _triple(values: Array[c_uint32]) -> str:
     return "({}, {}, {})".format(*values)
 
 
-def _what(
-    report: Report, memory: LaunchMemory, mapped: Sequence[int], timeout_s: float
-) -> str:
+def _what(report: Report, memory: LaunchMemory, mapped: Sequence[int], timeout_s: float) -> str:
     text = report.text.decode(errors="replace")
     if report.failure == STOPPED:
         return (
@@ -94,8 +103,8 @@ def _distance(
 ) -> tuple[int, str]:
     """Return how far outside of an operand an address lies, in bytes, and a text."""
     extent = memory.extents[index]
-    region = memory.region_of[index]
-    begin = mapped[region] + extent.begin - (memory.regions[region].caller or 0)
+    span = memory.span_of[index]
+    begin = mapped[span] + extent.begin - memory.spans[span].begin
     end = begin + extent.end - extent.begin
     element_bytes = extent.pointer.tensor.element_size()
     name = extent.pointer.operand

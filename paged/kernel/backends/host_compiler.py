@@ -19,7 +19,7 @@ from paged.errors import BackendUnavailable
 CPU_INFO = Path("/proc/cpuinfo")
 
 FLAGS = (
-    *("-std=c++17", "-g1", "-w", "-shared", "-fPIC", "-march=native"),
+    *("-std=c++17", "-g1", "-w", "-fPIC", "-march=native"),
     *("-fvisibility=hidden", "-fvisibility-inlines-hidden", "-fno-exceptions"),
     # As on a GPU: types pun, integers wrap, each operation rounds, loops may wait for others.
     *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-delete-null-pointer-checks"),
@@ -56,7 +56,7 @@ class HostCompiler:
     def compile(
         self, text: str, arguments: Sequence[str], headers: Mapping[str, str]
     ) -> tuple[bytes | None, str]:
-        """Return the library of a text and the compiler's messages; None where it refused.
+        """Return the binary of a text and the compiler's messages; None where it refused.
 
         The headers are found, by these names, before any others.
         """

@@ -11,17 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from paged.errors import ConfigError, KernelRunError, OperandError
-from paged.kernel.backends import runtime_library as runtime
 from paged.kernel.backends.failure_text import failure_text
 from paged.kernel.backends.host_compiler import find_compiler
-from paged.kernel.backends.job import Job
+from paged.kernel.backends.in_place import run_in_place
+from paged.kernel.backends.isolated import run_isolated
 from paged.kernel.backends.kernel_library import Kernel, KernelLibrary, build_library
 from paged.kernel.backends.launch_memory import launch_memory
+from paged.kernel.backends.runtime_library import load_runtime
+from paged.kernel.backends.settings import Guard, Settings
 from paged.kernel.launch import LaunchRequest
 from paged.kernel.source import KernelSource
 
 MAX_SHARED_BYTES = 227 * 1024
 MAX_WORKERS = 16
+SEED_MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ class InterpretConfig:
     timeout_s: float = 60.0
     num_workers: int | None = None
     isolate: bool = True
-    guard: Literal["begin", "end"] = "end"
+    guard: Guard = "end"
     optimize: Literal["-O1", "-O2"] = "-O1"
 
     def __post_init__(self) -> None:
@@ -56,11 +59,17 @@ class InterpretConfig:
             raise ConfigError(f"num_workers must be at least 1, got {self.num_workers}")
 
     @property
-    def num_threads(self) -> int:
-        """Number of OS threads for a launch of many blocks."""
-        if self.num_workers is not None:
-            return self.num_workers
-        return min(MAX_WORKERS, len(os.sched_getaffinity(0)))
+    def settings(self) -> Settings:
+        """The same, with everything decided."""
+        num_cores = len(os.sched_getaffinity(0))
+        return Settings(
+            seed=0 if self.seed is None else self.seed & SEED_MASK,
+            is_seeded=self.seed is not None,
+            poison=self.poison,
+            num_workers=self.num_workers or min(MAX_WORKERS, num_cores),
+            timeout_s=self.timeout_s,
+            guard=self.guard,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,7 @@ class InterpretBackend:
         be interpreted.
         """
         compiler = find_compiler()
-        loaded = runtime.load_runtime(compiler)
+        loaded = load_runtime(compiler)
         library = build_library(source, compiler, loaded, self.config.optimize)
         return InterpretProgram(library, self.config)
 
@@ -100,35 +109,14 @@ class InterpretProgram:
         kernel = self._library.kernel(request.entry)
         _check(kernel, request)
         memory = launch_memory(request)
-        config = self._config
-        structure = memory.structure(guard=config.guard, poison=config.poison)
-        arguments = (ctypes.c_void_p * max(1, len(request.arguments)))(
-            *(argument.ctypes.data for argument in request.arguments)
+        run = run_isolated if self._config.isolate else run_in_place
+        failure = run(self._library, request, memory, self._config.settings)
+        if failure is None:
+            return
+        place = None if failure.report is None else self._library.place(failure.report)
+        raise KernelRunError(
+            failure_text(request.entry, failure, memory, place, self._config.timeout_s)
         )
-        what = runtime.Request(
-            entry=kernel.address,
-            arguments=ctypes.addressof(arguments),
-            module=ctypes.pointer(self._library.module),
-            shared_bytes=request.shared_bytes,
-            grid=request.grid,
-            block=request.block,
-            seed=(config.seed or 0) & 0xFFFF_FFFF_FFFF_FFFF,
-            is_seeded=config.seed is not None,
-            poison=config.poison,
-            num_workers=config.num_threads,
-        )
-        with Job(self._library.runtime, what, structure, is_isolated=config.isolate) as job:
-            outcome = job.run(config.timeout_s)
-            if outcome == 0:
-                return
-            report = job.report
-            if not report.is_claimed:
-                raise KernelRunError(f"kernel {request.entry}: {job.death(outcome)}")
-            place = self._library.place(report)
-            text = failure_text(
-                request.entry, report, memory, job.mapped, place, config.timeout_s
-            )
-            raise KernelRunError(text)
 
     def write_variable(self, name: str, value: npt.NDArray[Any]) -> None:
         """Set a variable at namespace scope; later launches see it.

@@ -9,10 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from paged.errors import KernelCompileError, KernelSourceError, OperandError
-from paged.kernel.backends import runtime_library as runtime
 from paged.kernel.backends.host_compiler import HostCompiler
 from paged.kernel.backends.refusal import refuse
+from paged.kernel.backends.runtime_library import (
+    FORCED_HEADER,
+    INCLUDE_DIR,
+    Runtime,
+    header_fingerprint,
+)
+from paged.kernel.backends.server import ServerPool
+from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
 from paged.kernel.backends.translation import DYNAMIC_SHARED, translate, translate_headers
 from paged.kernel.cache_dir import cache_dir, write_atomically
@@ -33,20 +42,50 @@ class Kernel:
 class KernelLibrary:
     """The compiled kernels of one source, loaded; never unloaded."""
 
-    def __init__(self, source: KernelSource, path: Path, runtime_library: ctypes.CDLL) -> None:
-        self.runtime = runtime_library
+    def __init__(self, source: KernelSource, path: Path, loaded: Runtime) -> None:
+        self.path = path
+        self.runtime = loaded
         self._source = source
-        self._path = path
         library = ctypes.CDLL(str(path))
         self._kernels = {
             entry: _kernel(library, number) for number, entry in enumerate(source.entries)
         }
-        self.module = runtime.Module()
+        self.module = Module()
         first = next(iter(self._kernels.values()))
-        self.runtime.paged_describe_module(first.address, ctypes.byref(self.module))
+        loaded.library.paged_describe_module(first.address, ctypes.byref(self.module))
         if hasattr(library, f"{DYNAMIC_SHARED}_address"):
             function = getattr(library, f"{DYNAMIC_SHARED}_address")
             self.module.dynamic_shared = ctypes.cast(function, c_void_p).value
+        self._loaded_variables = [bytes(window) for window in self._windows()]
+
+    @property
+    def servers(self) -> ServerPool:
+        """Where its launches run in isolation."""
+        return self.runtime.servers
+
+    def changed_variables(self) -> bytes:
+        """Return all variables, then a byte each that tells which are not as loaded."""
+        values = [np.frombuffer(window, np.uint8) for window in self._windows()]
+        first = [np.frombuffer(data, np.uint8) for data in self._loaded_variables]
+        changed = [now != then for now, then in zip(values, first, strict=True)]
+        return b"".join(part.tobytes() for part in (*values, *changed))
+
+    def adopt_variables(self, data: bytes) -> None:
+        """Take over what `changed_variables` of the same library in another process returned.
+
+        Mutates the variables in this process.
+        """
+        both = np.frombuffer(data, np.uint8).reshape(2, -1)
+        at = 0
+        for window, first in zip(self._windows(), self._loaded_variables, strict=True):
+            part = slice(at, at + len(first))
+            now = np.frombuffer(window, np.uint8)
+            now[:] = np.where(both[1, part] != 0, both[0, part], np.frombuffer(first, np.uint8))
+            at += len(first)
+
+    def _windows(self) -> list[ctypes.Array[ctypes.c_char]]:
+        ranges = self.module.writable[: self.module.num_writable]
+        return [(ctypes.c_char * r.num_bytes).from_address(r.begin) for r in ranges]
 
     def kernel(self, entry: str) -> Kernel:
         """Return an entry. Raises KernelSourceError where the source was built without it."""
@@ -71,20 +110,17 @@ class KernelLibrary:
             )
         return self.module.base + address
 
-    def place(self, report: runtime.Report) -> tuple[str, int] | None:
+    def place(self, report: Report) -> tuple[str, int] | None:
         """Return file and line of a failure: as reported, else of the innermost known frame."""
         if report.line > 0:
             return report.file.decode(errors="replace"), report.line
-        offsets = [
-            frame - self.module.base - (number > 0)
-            for number, frame in enumerate(report.frames[: report.num_frames])
-        ]
+        offsets = report.frames[: report.num_frames]
         headers = {*self._source.headers, *map(str, self._source.files)}
-        return source_line(self._path, offsets, {self._source.label, *headers})
+        return source_line(self.path, offsets, {self._source.label, *headers})
 
     @cached_property
     def _variables(self) -> dict[str, tuple[int, int]]:
-        return variable_places(self._path.read_bytes())
+        return variable_places(self.path.read_bytes())
 
 
 def _kernel(library: ctypes.CDLL, number: int) -> Kernel:
@@ -98,7 +134,7 @@ def _kernel(library: ctypes.CDLL, number: int) -> Kernel:
 
 
 def build_library(
-    source: KernelSource, compiler: HostCompiler, loaded: runtime.Runtime, optimize: str
+    source: KernelSource, compiler: HostCompiler, loaded: Runtime, optimize: str
 ) -> KernelLibrary:
     """Compile a source, or find it compiled, and load it.
 
@@ -109,31 +145,27 @@ def build_library(
         raise KernelSourceError(f"{source.name}: expected at least one entry, got none")
     parts = (
         *(source.content_hash, optimize, compiler.fingerprint),
-        *(runtime.header_fingerprint(), loaded.path.name),
+        *(header_fingerprint(), loaded.path.name),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_dir("interpret") / f"{key}.so"
     if not path.is_file():
         write_atomically(path, _compile(source, compiler, loaded, optimize))
-    return KernelLibrary(source, path, loaded.library)
+    return KernelLibrary(source, path, loaded)
 
 
-def _compile(
-    source: KernelSource, compiler: HostCompiler, loaded: runtime.Runtime, optimize: str
-) -> bytes:
+def _compile(source: KernelSource, compiler: HostCompiler, loaded: Runtime, optimize: str) -> bytes:
     options = [
         *(f"-D{name}={value}" for name, value in source.defines),
-        *("-DPAGED_INTERPRET=1", "-include", str(runtime.FORCED_HEADER)),
-        *("-I", str(runtime.INCLUDE_DIR)),
+        *("-DPAGED_INTERPRET=1", "-include", str(FORCED_HEADER)),
+        *("-I", str(INCLUDE_DIR)),
         *(option for folder in source.search_dirs for option in ("-iquote", str(folder.resolve()))),
     ]
     text = translate(source)
     refuse(source, lambda: compiler.preprocess(text, options))
     # The runtime lies beside the library: found by name, wherever the folder is.
-    link = [str(loaded.path), "-Wl,-rpath,$ORIGIN"]
-    image, messages = compiler.compile(
-        text, [optimize, *options, *link], translate_headers(source)
-    )
+    link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN"]
+    image, messages = compiler.compile(text, [optimize, *options, *link], translate_headers(source))
     if image is None:
         raise KernelCompileError(
             f"{' '.join(compiler.command)} cannot compile {source.label}:\n{messages}"

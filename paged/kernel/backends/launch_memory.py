@@ -1,21 +1,16 @@
-"""Which memory a launch may touch: extents of operands, and the regions they fall into.
+"""Which memory a launch may touch: extents of operands, and the spans they fall into.
 
-Operands whose extents overlap share a region, so that they overlap in the child process too.
+Operands whose extents overlap share a span, so that they overlap in a child process too.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
-from ctypes import POINTER, c_int64, cast
 from dataclasses import dataclass
 
-import torch
-
-from paged.kernel.backends import runtime_library as runtime
-from paged.kernel.launch import Argument, LaunchRequest, Pointer
-
-MAX_COPIED_INPUT_BYTES = 64 * 1024 * 1024
-"""Larger inputs are not copied: the child process sees the caller's memory, copy-on-write."""
+from paged.kernel.backends.structures import MAX_AXES, Operand
+from paged.kernel.launch import LaunchRequest, Pointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,46 +47,54 @@ def extent_of(pointer: Pointer) -> Extent:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Memory of one or more overlapping operands: [begin, end) of the caller's."""
+
+    begin: int
+    end: int
+    is_written: bool
+
+    @property
+    def num_bytes(self) -> int:
+        """Length."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchMemory:
-    """The operands of a launch, and the structures that tell the runtime of them.
+    """The memory of a launch.
 
     Attributes:
         extents: in the order of the request's pointers.
-        region_of: for each extent, the index of its region.
+        spans: disjoint, in the order of their addresses.
+        span_of: for each extent, the index of its span.
 
     """
 
     extents: tuple[Extent, ...]
-    region_of: tuple[int, ...]
-    regions: tuple[runtime.Region, ...]
-    operands: tuple[runtime.Operand, ...]
+    spans: tuple[Span, ...]
+    span_of: tuple[int, ...]
 
-    def structure(self, *, guard: str, poison: int) -> runtime.Memory:
-        """Return the structure to hand to the runtime; it keeps its parts alive."""
-        return runtime.Memory(
-            regions=(runtime.Region * len(self.regions))(*self.regions),
-            operands=(runtime.Operand * len(self.operands))(*self.operands),
-            num_regions=len(self.regions),
-            num_operands=len(self.operands),
-            guard_begin=guard == "begin",
-            poison=poison,
-        )
+    def operands(self) -> ctypes.Array[Operand]:
+        """Return the table that the runtime is given, with addresses relative to the spans."""
+        table = (Operand * len(self.extents))()
+        for row, extent, span in zip(table, self.extents, self.span_of, strict=True):
+            _fill(row, extent, self.extents)
+            row.region = span
+            row.address = extent.begin - self.spans[span].begin
+        return table
 
 
 def launch_memory(request: LaunchRequest) -> LaunchMemory:
     """Return the memory of a launch."""
     extents = tuple(extent_of(pointer) for pointer in request.pointers)
     groups = _groups(extents)
-    region_of = [0] * len(extents)
+    span_of = [0] * len(extents)
     for number, group in enumerate(groups):
         for index in group:
-            region_of[index] = number
-    regions = tuple(_region([extents[i] for i in group]) for group in groups)
-    operands = tuple(
-        _operand(extent, region_of[i], extents, request.arguments)
-        for i, extent in enumerate(extents)
-    )
-    return LaunchMemory(extents, tuple(region_of), regions, operands)
+            span_of[index] = number
+    spans = tuple(_span([extents[i] for i in group]) for group in groups)
+    return LaunchMemory(extents, spans, tuple(span_of))
 
 
 def _groups(extents: Sequence[Extent]) -> list[list[int]]:
@@ -108,37 +111,25 @@ def _groups(extents: Sequence[Extent]) -> list[list[int]]:
     return groups
 
 
-def _region(extents: list[Extent]) -> runtime.Region:
-    begin = min(extent.begin for extent in extents)
-    num_bytes = max(extent.end for extent in extents) - begin
-    is_written = any(extent.is_written for extent in extents)
-    return runtime.Region(
-        caller=begin,
-        num_bytes=num_bytes,
-        is_written=is_written,
-        is_copied=is_written or num_bytes <= MAX_COPIED_INPUT_BYTES,
+def _span(extents: list[Extent]) -> Span:
+    return Span(
+        begin=min(extent.begin for extent in extents),
+        end=max(extent.end for extent in extents),
+        is_written=any(extent.is_written for extent in extents),
     )
 
 
-def _operand(
-    extent: Extent, region: int, extents: Sequence[Extent], arguments: Sequence[Argument]
-) -> runtime.Operand:
+def _fill(row: Operand, extent: Extent, extents: Sequence[Extent]) -> None:
     pointer = extent.pointer
     tensor = pointer.tensor
-    num_axes = tensor.dim()
-    axes = c_int64 * max(1, num_axes)
     holds_input = any(other.is_read and extent.overlaps(other) for other in extents)
-    return runtime.Operand(
-        caller=extent.begin,
-        slot=arguments[pointer.argument_index].ctypes.data + pointer.offset_bytes,
-        region=region,
-        is_poisoned=not extent.is_read and not holds_input and _owns_its_memory(tensor),
-        element_bytes=tensor.element_size(),
-        num_axes=num_axes,
-        sizes=cast(axes(*tensor.shape), POINTER(c_int64)),
-        strides=cast(axes(*tensor.stride()), POINTER(c_int64)),
-    )
-
-
-def _owns_its_memory(tensor: torch.Tensor) -> bool:
-    return tensor.numel() > 0
+    num_axes = tensor.dim()
+    starts_undefined = not extent.is_read and not holds_input and tensor.numel() > 0
+    row.argument = pointer.argument_index
+    row.argument_offset = pointer.offset_bytes
+    row.is_poisoned = starts_undefined and num_axes <= MAX_AXES
+    row.element_bytes = tensor.element_size()
+    if row.is_poisoned:
+        row.num_axes = num_axes
+        row.sizes[:num_axes] = tensor.shape
+        row.strides[:num_axes] = tensor.stride()

@@ -1,0 +1,47 @@
+// Launches in the caller's own process, on its own memory: fast, and as safe as the kernel is.
+#include <memory>
+
+#include "print.h"
+#include "regions.h"
+
+namespace paged_interpret {
+
+// One launch that has run: its report and the text it printed.
+struct Run {
+    Report report{};
+    Output output{-1};
+};
+
+}  // namespace paged_interpret
+
+using paged_interpret::Run;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// Runs a launch to its end. The operands give addresses of tensors to poison.
+Run* paged_run(const paged_interpret::Request* request, const paged_interpret::Operand* operands,
+               unsigned num_operands) {
+    using namespace paged_interpret;
+    auto run = std::make_unique<Run>();
+    for (unsigned i = 0; i < num_operands; ++i) {
+        const Operand& operand = operands[i];
+        if (operand.is_poisoned == 0) continue;
+        poison_operand(operand, reinterpret_cast<char*>(operand.address), request->poison);
+    }
+    Launch launch(*request, run->report, false);
+    launch.output = &run->output;
+    run_grid(launch);
+    return run.release();
+}
+
+const paged_interpret::Report* paged_run_report(const Run* run) { return &run->report; }
+
+// Moves text that the kernel printed to the buffer; 0 when there is no more.
+size_t paged_take_text(Run* run, char* buffer, size_t capacity) {
+    return run->output.take(buffer, capacity);
+}
+
+void paged_end_run(Run* run) { delete run; }
+}
+#pragma GCC visibility pop

@@ -1,0 +1,61 @@
+"""Launches in this process, on the caller's own memory."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from ctypes import addressof, byref, c_void_p, pointer
+
+from paged.kernel.backends.failure_text import Failure
+from paged.kernel.backends.kernel_library import KernelLibrary
+from paged.kernel.backends.launch_memory import LaunchMemory
+from paged.kernel.backends.settings import Settings
+from paged.kernel.backends.structures import Report, Request
+from paged.kernel.launch import LaunchRequest
+
+TEXT_BYTES = 65536
+
+
+def run_in_place(
+    library: KernelLibrary, request: LaunchRequest, memory: LaunchMemory, settings: Settings
+) -> Failure | None:
+    """Run a launch here; return how it failed. What it prints is passed on at its end.
+
+    Mutates the tensors that the kernel writes, and its library's variables, in any case.
+    """
+    operands = memory.operands()
+    for operand, extent in zip(operands, memory.extents, strict=True):
+        operand.address = extent.begin
+    arguments = (c_void_p * max(1, len(request.arguments)))(
+        *(argument.ctypes.data for argument in request.arguments)
+    )
+    what = Request(
+        entry=library.kernel(request.entry).address,
+        arguments=addressof(arguments),
+        module=pointer(library.module),
+        shared_bytes=request.shared_bytes,
+        grid=request.grid,
+        block=request.block,
+        seed=settings.seed,
+        is_seeded=settings.is_seeded,
+        poison=settings.poison,
+        num_workers=settings.num_workers,
+    )
+    runtime = library.runtime.library
+    run = runtime.paged_run(byref(what), operands, len(operands))
+    try:
+        _pass_text_on(runtime, run)
+        report = Report.from_buffer_copy(runtime.paged_run_report(run).contents)
+    finally:
+        runtime.paged_end_run(run)
+    if not report.is_claimed:
+        return None
+    return Failure(report=report, mapped=tuple(span.begin for span in memory.spans), death="")
+
+
+def _pass_text_on(runtime: ctypes.CDLL, run: int) -> None:
+    buffer = ctypes.create_string_buffer(TEXT_BYTES)
+    text = b""
+    while num_bytes := runtime.paged_take_text(run, buffer, TEXT_BYTES):
+        text += buffer.raw[:num_bytes]
+    sys.stdout.write(text.decode(errors="replace"))

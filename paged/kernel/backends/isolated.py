@@ -1,0 +1,142 @@
+"""Launches in a process of their own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Iterator
+from ctypes import sizeof
+from math import prod
+
+from paged.errors import KernelRunError
+from paged.kernel.backends.failure_text import Failure
+from paged.kernel.backends.kernel_library import KernelLibrary
+from paged.kernel.backends.launch_memory import LaunchMemory, Span
+from paged.kernel.backends.settings import Settings
+from paged.kernel.backends.server import Server
+from paged.kernel.backends.sparse_copy import LARGE_BYTES, PAGE_BYTES, copy_in, copy_out
+from paged.kernel.backends.structures import ArgumentBytes, Control, Operand, Order, Region
+from paged.kernel.launch import LaunchRequest
+
+KEPT_ALIGNMENT_BYTES = 16
+"""Operands keep their addresses' remainders, so that vector loads stay as aligned as they were."""
+ARGUMENT_ALIGNMENT_BYTES = 64
+
+
+def run_isolated(
+    library: KernelLibrary, request: LaunchRequest, memory: LaunchMemory, settings: Settings
+) -> Failure | None:
+    """Run a launch in a child process; return how it failed.
+
+    Mutates the tensors that the kernel writes, and the library's variables, after success only.
+    Raises KernelRunError where no process can be had.
+    """
+    image, regions = pack(library, request, memory, settings)
+    num_threads = prod(request.block)
+    order = Order(
+        num_control_bytes=len(image), num_workers=settings.num_workers, num_threads=num_threads
+    )
+    with library.servers.server() as server:
+        is_large = any(region.is_large for region in regions)
+        end = max((r.offset + r.num_room_bytes for r in regions), default=len(image))
+        server.resize(end, fresh=is_large)
+        os.pwrite(server.arena, image, 0)
+        for region, span in zip(regions, memory.spans, strict=True):
+            copy_in(server.arena, region.offset + region.lead_bytes, span.begin, span.num_bytes)
+        answer = server.run(bytes(order) + os.fsencode(library.path), settings.timeout_s)
+        if answer.status < 0:
+            raise KernelRunError(f"cannot start a launch: {answer.message.decode()}")
+        failure = _outcome(answer.status, server, regions)
+        if failure is None:
+            _bring_back(server, library, memory, regions)
+        server.shrink()
+        return failure
+
+
+def pack(
+    library: KernelLibrary, request: LaunchRequest, memory: LaunchMemory, settings: Settings
+) -> tuple[bytearray, list[Region]]:
+    """Return the arena's first bytes, and the regions behind them."""
+    variables = library.changed_variables()
+    control = Control(
+        entry_offset=library.kernel(request.entry).address - library.module.base,
+        shared_bytes=request.shared_bytes,
+        grid=request.grid,
+        block=request.block,
+        seed=settings.seed,
+        is_seeded=settings.is_seeded,
+        poison=settings.poison,
+        num_workers=settings.num_workers,
+        num_regions=len(memory.spans),
+        num_operands=len(memory.extents),
+        num_arguments=len(request.arguments),
+        num_variable_bytes=len(variables) // 2,
+    )
+    control.regions_offset = _up(sizeof(Control), ARGUMENT_ALIGNMENT_BYTES)
+    control.operands_offset = control.regions_offset + sizeof(Region) * len(memory.spans)
+    control.arguments_offset = control.operands_offset + sizeof(Operand) * len(memory.extents)
+    at = control.arguments_offset + sizeof(ArgumentBytes) * len(request.arguments)
+    places: list[ArgumentBytes] = []
+    for argument in request.arguments:
+        at = _up(at, ARGUMENT_ALIGNMENT_BYTES)
+        places.append(ArgumentBytes(offset=at, num_bytes=argument.nbytes))
+        at += argument.nbytes
+    control.variables_offset = at
+    control.num_bytes = at + len(variables)
+    regions = list(_regions(memory.spans, _up(control.num_bytes, PAGE_BYTES), settings))
+    image = bytearray(control.num_bytes)
+    parts = [(0, bytes(control)), (control.variables_offset, variables)]
+    parts += [(control.regions_offset, b"".join(map(bytes, regions)))]
+    parts += [(control.operands_offset, bytes(memory.operands()))]
+    parts += [(control.arguments_offset, b"".join(map(bytes, places)))]
+    parts += [(p.offset, a.tobytes()) for p, a in zip(places, request.arguments, strict=True)]
+    for offset, data in parts:
+        image[offset : offset + len(data)] = data
+    return image, regions
+
+
+def _regions(spans: tuple[Span, ...], offset: int, settings: Settings) -> Iterator[Region]:
+    for span in spans:
+        room_bytes = _up(span.num_bytes + KEPT_ALIGNMENT_BYTES, PAGE_BYTES)
+        remainder = span.begin % KEPT_ALIGNMENT_BYTES
+        last = room_bytes - span.num_bytes
+        at_end = last - (last - remainder) % KEPT_ALIGNMENT_BYTES
+        yield Region(
+            offset=offset,
+            lead_bytes=remainder if settings.guard == "begin" else at_end,
+            num_bytes=span.num_bytes,
+            num_room_bytes=room_bytes,
+            is_written=span.is_written,
+            is_large=span.num_bytes >= LARGE_BYTES,
+        )
+        offset += room_bytes
+
+
+def _outcome(status: int, server: Server, regions: list[Region]) -> Failure | None:
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
+        return None
+    control = Control.from_buffer_copy(os.pread(server.arena, sizeof(Control), 0))
+    data = os.pread(server.arena, sizeof(Region) * len(regions), control.regions_offset)
+    mapped = tuple(region.mapped for region in (Region * len(regions)).from_buffer_copy(data))
+    death = "its process ended before the kernel did; is memory short?"
+    if os.WIFSIGNALED(status):
+        death = f"its process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    report = control.report if control.report.is_claimed else None
+    return Failure(report=report, mapped=mapped, death=death)
+
+
+def _bring_back(
+    server: Server, library: KernelLibrary, memory: LaunchMemory, regions: list[Region]
+) -> None:
+    for region, span in zip(regions, memory.spans, strict=True):
+        if span.is_written:
+            offset = region.offset + region.lead_bytes
+            copy_out(server.arena, offset, span.begin, span.num_bytes)
+    control = Control.from_buffer_copy(os.pread(server.arena, sizeof(Control), 0))
+    num_bytes = 2 * control.num_variable_bytes
+    library.adopt_variables(os.pread(server.arena, num_bytes, control.variables_offset))
+
+
+def _up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

@@ -1,0 +1,160 @@
+"""Processes that run launches for this one, so that no kernel can harm it.
+
+A server forks for each launch, which costs little since it is small. What it works on lies in its
+arena, a file in memory that both sides share.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from paged.errors import KernelRunError
+from paged.kernel.backends.structures import Answer, Control
+
+ORDER_FD, ARENA_FD, TEXT_FD = 3, 4, 5
+FIRST_FREE_FD = 16
+TEXT_BYTES = 65536
+KEPT_ARENA_BYTES = 256 * 1024 * 1024
+GRACE_S = 2.0
+
+
+class ServerGone(KernelRunError):
+    """The server process ended before it answered."""
+
+
+class Server:
+    """One process, which carries out one launch at a time."""
+
+    def __init__(self, program: Path) -> None:
+        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.arena = os.memfd_create("paged-arena")
+        self._text, text_end = os.pipe()
+        os.set_blocking(self._text, False)
+        # Above the numbers they get in the server, so that none overwrites another.
+        given = [_move_up(fd) for fd in (theirs.fileno(), self.arena, text_end)]
+        actions = [
+            (os.POSIX_SPAWN_DUP2, fd, target)
+            for fd, target in zip(given, (ORDER_FD, ARENA_FD, TEXT_FD), strict=True)
+        ]
+        self._pid = os.posix_spawn(
+            str(program), [str(program)], dict(os.environ), file_actions=actions, setpgroup=0
+        )
+        theirs.close()
+        for fd in (*given, text_end):
+            os.close(fd)
+
+    def close(self) -> None:
+        """End the process, and with it a launch that still runs."""
+        self._orders.close()
+        os.close(self.arena)
+        os.close(self._text)
+        os.waitpid(self._pid, 0)
+
+    def resize(self, num_bytes: int, *, fresh: bool) -> None:
+        """Give the arena at least this size; fresh: all zeros. Mutates the arena."""
+        if fresh:
+            os.ftruncate(self.arena, 0)
+        if os.fstat(self.arena).st_size < num_bytes:
+            os.ftruncate(self.arena, num_bytes)
+
+    def shrink(self) -> None:
+        """Free the memory of an arena that has become large."""
+        if os.fstat(self.arena).st_size > KEPT_ARENA_BYTES:
+            os.ftruncate(self.arena, 0)
+
+    def run(self, order: bytes, timeout_s: float) -> Answer:
+        """Have a launch carried out, passing on what the kernel prints.
+
+        Past the time limit the child is asked to report where it is, then killed.
+        Raises ServerGone where the server dies.
+        """
+        try:
+            self._orders.send(order)
+        except OSError as error:
+            raise ServerGone(f"the launch's server has gone: {error.strerror}") from error
+        poller = select.poll()
+        poller.register(self._orders, select.POLLIN)
+        poller.register(self._text, select.POLLIN)
+        stops = iter(((signal.SIGUSR2, GRACE_S), (signal.SIGKILL, GRACE_S)))
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            left_s = deadline_s - time.monotonic()
+            ready = {fd for fd, _ in poller.poll(max(0.0, left_s) * 1000)}
+            if self._text in ready:
+                self._pass_text_on()
+            if self._orders.fileno() in ready:
+                break
+            if left_s <= 0:
+                stop, grace_s = next(stops, (signal.SIGKILL, GRACE_S))
+                self._signal_child(stop)
+                deadline_s = time.monotonic() + grace_s
+        data = self._orders.recv(TEXT_BYTES)
+        self._pass_text_on()
+        if not data:
+            raise ServerGone("the launch's server has ended")
+        return Answer.from_buffer_copy(data)
+
+    def _pass_text_on(self) -> None:
+        while True:
+            try:
+                text = os.read(self._text, TEXT_BYTES)
+            except BlockingIOError:
+                return
+            if not text:
+                return
+            sys.stdout.write(text.decode(errors="replace"))
+            if len(text) < TEXT_BYTES:
+                return
+
+    def _signal_child(self, number: signal.Signals) -> None:
+        child = Control.from_buffer_copy(
+            os.pread(self.arena, Control.report.offset, 0).ljust(
+                Control.report.offset + Control.report.size, b"\0"
+            )
+        ).child
+        if child > 0:
+            os.kill(child, number)
+
+
+class ServerPool:
+    """Servers that are not at work."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._idle: list[Server] = []
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    @contextmanager
+    def server(self) -> Iterator[Server]:
+        """Lend a server. It is ended where the body raises."""
+        server = self._take()
+        try:
+            yield server
+        except BaseException:
+            server.close()
+            raise
+        with self._lock:
+            self._idle.append(server)
+
+    def _take(self) -> Server:
+        with self._lock:
+            if self._owner != os.getpid():  # a fork of the process they serve
+                self._idle, self._owner = [], os.getpid()
+            if self._idle:
+                return self._idle.pop()
+        return Server(self._program)
+
+
+def _move_up(fd: int) -> int:
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD)
