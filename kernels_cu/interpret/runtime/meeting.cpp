@@ -14,8 +14,10 @@ Meeting& open_meeting(Warp& warp, unsigned mask, const void* kind, Site site) {
         if (meeting.mask == mask && meeting.kind == kind && same_site(meeting.site, site)) {
             return meeting;
         }
-        // Lanes yet to come there may meet elsewhere first: part of a warp, then all of it.
-        if ((meeting.arrived & mask) == 0) continue;
+        // Only two meetings that wait for each other's lanes can never both be held: part of a
+        // warp may meet while the rest of it already waits for all.
+        const bool waits_for_caller = (meeting.mask >> current_lane->lane_index & 1) != 0;
+        if (!waits_for_caller || (meeting.arrived & mask) == 0) continue;
         fail_format(site,
                     "divergent collective: lanes 0x%08x of the warp wait for mask 0x%08x at %s:%d, "
                     "this thread came for mask 0x%08x at %s:%d",
