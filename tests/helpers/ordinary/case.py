@@ -124,7 +124,13 @@ def copied(tensor: torch.Tensor | None, device: str) -> torch.Tensor | None:
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Say whether two tensors hold the same bytes, NaN and signs of zero included."""
-    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
+    return torch.equal(_bytes(a), _bytes(b))
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    # careful: an empty tensor may have strides that a view refuses
+    flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
+    return flat.copy_(tensor.flatten()).view(torch.uint8)
 
 
 def source(name: str) -> Path:

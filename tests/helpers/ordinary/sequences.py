@@ -90,7 +90,9 @@ ADAMW = KernelSpec(
 
 
 def fused_adamw() -> Cases:
-    rate, beta1, beta2, epsilon, decay = 0.01, 0.9, 0.999, 1e-8, 0.1
+    rate, epsilon, decay = 0.01, 1e-8, 0.1
+    # careful: 1 - 0.999 as float32 has it differs by 5e-5
+    beta1, beta2 = torch.tensor([0.9, 0.999]).tolist()
     for n, step in ((0, 1), (1, 1), (64, 2), (500, 10)):
         params, grads = (normal(n, dtype=torch.bfloat16, seed=s) for s in (0, 1))
         m, v = normal(n, seed=2), normal(n, seed=3).square()
@@ -109,8 +111,7 @@ def fused_adamw() -> Cases:
             expected={
                 "m_state": Near(new_m, rtol=1e-5, atol=1e-6),
                 "v_state": Near(new_v, rtol=1e-5),
-                # step 1 divides by 1 - beta2, which float32 knows to 1e-4 only
-                "params": Near(new_params, rtol=BF16_HALF_ULP, atol=1e-4),
+                "params": Near(new_params, rtol=BF16_HALF_ULP, atol=1e-6),
             },
         )  # fmt: skip
 
