@@ -65,22 +65,28 @@ __device__ Row make_row(const AttentionParams& p, const RowTile& tile, int row) 
 // -infinity.
 __device__ void finish_logits(const AttentionParams& p, Fragment (&logits)[kKeyTiles],
                               const Row (&rows)[2], int first_key, float scale, bool all_seen) {
-  // careful: a conversion of each distance costs as much as each exp2, so not without need
-  const bool is_plain = p.softcap == 0.0f && p.alibi_slopes == nullptr;
   const int first_column = first_key + threadIdx.x % 4 * 2;
+  const auto for_each = [&](auto change) {
 #pragma unroll
-  for (int tile = 0; tile < kKeyTiles; ++tile) {
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const Row& row = rows[i / 2];
-      const int key = first_column + tile * 8 + i % 2;
-      const float score = logits[tile][i] * scale;
-      const float logit = is_plain ? score * kLog2E
-                                   : logit_of(score, p.softcap, row.slope, key - row.position);
-      const bool is_seen = all_seen || (row.seen.begin <= key && key < row.seen.end);
-      logits[tile][i] = is_seen ? logit : kMinusInfinity;
+      for (int i = 0; i < 4; ++i) {
+        logits[tile][i] = change(logits[tile][i], rows[i / 2], first_column + tile * 8 + i % 2);
+      }
     }
+  };
+  // careful: one branch around each whole loop, for most calls need neither cap nor slope
+  if (p.softcap == 0.0f && p.alibi_slopes == nullptr) {
+    for_each([&](float product, const Row&, int) { return product * (scale * kLog2E); });
+  } else {
+    for_each([&](float product, const Row& row, int key) {
+      return logit_of(product * scale, p.softcap, row.slope, key - row.position);
+    });
   }
+  if (all_seen) return;
+  for_each([](float logit, const Row& row, int key) {
+    return row.seen.begin <= key && key < row.seen.end ? logit : kMinusInfinity;
+  });
 }
 
 // Turn one row's logits into weights relative to its maximum, and rescale what it summed so far.
@@ -112,31 +118,31 @@ __device__ void update_row(RowSums& sums, Fragment (&logits)[kKeyTiles],
   }
 }
 
-// Return where this lane's row of the warp's share of a key tile lies; null if no row of the
+// Return where this lane's row of the warp's share of a key tile lies; nowhere if no row of the
 // tile sees it. Only blocks that hold seen keys are looked up: others may be gone.
-__device__ const KV_T* key_row(const KvRows& pages, KeyRange seen, int first_key) {
+__device__ RowPlace key_place(const KvRows& pages, KeyRange seen, int first_key) {
   const int share = threadIdx.x / kWarpSize * kWarpKeys;
   const int key = first_key + share + threadIdx.x % kWarpSize;
   const bool is_seen = seen.begin <= key && key < seen.end;
-  return is_seen ? pages.keys + pages.offset_of(key) : nullptr;
+  return {is_seen, is_seen ? pages.offset_of(key) : 0};
 }
 
 // Fill a tile of keys or values; every warp brings its share of the rows.
-__device__ void load_tile(Q_T* tile, const KV_T* row_of_lane) {
+__device__ void load_tile(Q_T* tile, const KV_T* half, RowPlace place, bool is_aligned) {
   const int share = threadIdx.x / kWarpSize * kWarpKeys;
-  load_rows<kWarpKeys>(tile + share * kTilePitch, row_of_lane);
+  load_rows<kWarpKeys>(tile + share * kTilePitch, half, place, is_aligned);
   cp_async_commit();
 }
 
 // Fill the warp's rows with its queries, and those that do not exist with zeros.
-__device__ void load_queries(const AttentionParams& p, const RowTile& tile, Q_T* rows) {
+__device__ void load_queries(const AttentionParams& p, const RowTile& tile, Q_T* warp_rows) {
   const int row = threadIdx.x / kWarpSize * kWarpRows + threadIdx.x % kWarpSize;
-  const Q_T* source = nullptr;
-  if (row < tile.num_rows) {
-    const long long token = tile.first_token + token_of_row(p, tile, row);
-    source = p.query + token * p.query_stride[0] + head_of_row(p, tile, row) * p.query_stride[1];
-  }
-  load_rows<kWarpRows>(rows, source);
+  const long long token = tile.first_token + token_of_row(p, tile, row);
+  const RowPlace place{row < tile.num_rows, token * p.query_stride[0] +
+                                                head_of_row(p, tile, row) * p.query_stride[1]};
+  const auto pitch = static_cast<unsigned long long>(p.query_stride[0] | p.query_stride[1]);
+  const auto address = reinterpret_cast<unsigned long long>(p.query);
+  load_rows<kWarpRows>(warp_rows, p.query, place, (pitch * sizeof(Q_T) | address) % 16 == 0);
   cp_async_commit();
 }
 
@@ -168,8 +174,9 @@ __device__ void store_outputs(const AttentionParams& p, const RowTile& tile,
                               const Q_T* warp_rows) {
   const int lane = threadIdx.x % kWarpSize;
   const int row = threadIdx.x / kWarpSize * kWarpRows + lane;
-  const bool is_stored = lane < kWarpRows && row < tile.num_rows;
-  store_rows(warp_rows, is_stored ? p.out + output_row(p, tile, row) * HEAD_DIM : nullptr);
+  const RowPlace place{lane < kWarpRows && row < tile.num_rows,
+                       output_row(p, tile, row) * HEAD_DIM};
+  store_rows<kWarpRows>(warp_rows, p.out, place);
 }
 
 }  // namespace paged
@@ -195,19 +202,20 @@ __global__ void __launch_bounds__(paged::kWarps * 32)
   const KvRows pages = kv_rows_of(p, tile.seq, blockIdx.y);
   const KeyRange seen = keys_seen(p, tile);
   int key = seen.begin / TILE_KEYS * TILE_KEYS;
-  const KV_T* source = key_row(pages, seen, key);
+  const bool is_aligned = pages.are_aligned(kChunk * sizeof(KV_T));
+  RowPlace place = key_place(pages, seen, key);
   load_queries(p, tile, warp_queries);
-  if (key < seen.end) load_tile(keys, source);
+  if (key < seen.end) load_tile(keys, pages.keys, place, is_aligned);
   for (; key < seen.end; key += TILE_KEYS) {
     cp_async_wait<0>();
     __syncthreads();  // the keys are here, and the last tile's values are used up
-    load_tile(values, source == nullptr ? nullptr : source + p.kv_pool_stride[kHalfAxis]);
-    source = key_row(pages, seen, key + TILE_KEYS);
+    load_tile(values, pages.values, place, is_aligned);
+    place = key_place(pages, seen, key + TILE_KEYS);
     Fragment logits[kKeyTiles] = {};
     add_products(logits, warp_queries, keys);
     cp_async_wait<0>();
     __syncthreads();  // the values are here, and the keys are used up
-    if (key + TILE_KEYS < seen.end) load_tile(keys, source);
+    if (key + TILE_KEYS < seen.end) load_tile(keys, pages.keys, place, is_aligned);
     const bool all_seen = seen_by_all.begin <= key && key + TILE_KEYS <= seen_by_all.end;
     finish_logits(p, logits, rows, key, scale, all_seen);
     update_row<0>(rows[0].sums, logits, outputs);

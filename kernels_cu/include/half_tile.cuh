@@ -36,16 +36,28 @@ __device__ inline unsigned pack_pair(float low, float high) {
   }
 }
 
-// Copy eight elements to shared memory, converted where the source is of another type. Equal
-// types at an aligned address are copied asynchronously: commit and wait.
-template <class Source>
-__device__ void copy_chunk(Q_T* to, const Source* from) {
-  if constexpr (std::is_same_v<Source, Q_T>) {
-    if (is_aligned_for<Chunk<Q_T, kChunk>>(from)) {
-      cp_async<16>(to, from, 16);
-      return;
-    }
+// Where one row of a tile comes from or goes to, in elements from a base.
+struct RowPlace {
+  bool exists;
+  long long offset;
+};
+
+// Names to the warp the places that its lanes hold: lane i that of row i.
+struct WarpPlaces {
+  RowPlace own;
+  unsigned existing;
+
+  __device__ explicit WarpPlaces(RowPlace place)
+      : own(place), existing(__ballot_sync(kFullWarp, place.exists)) {}
+
+  __device__ RowPlace at(int row) const {
+    return {(existing >> row & 1u) != 0, __shfl_sync(kFullWarp, own.offset, row)};
   }
+};
+
+// Copy eight elements to shared memory, converted where the source is of another type.
+template <class Source>
+__device__ void convert_chunk(Q_T* to, const Source* from) {
   float elements[kChunk];
   to_floats(load_chunk<kChunk>(from, kChunk), elements);
   unsigned pairs[kChunk / 2];
@@ -56,40 +68,51 @@ __device__ void copy_chunk(Q_T* to, const Source* from) {
   *reinterpret_cast<uint4*>(to) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
-// Fill kRows <= 32 consecutive rows of a tile with one warp. Lane i < kRows names the source of
-// row i; a null source means zeros.
+// Fill kRows <= 32 rows of a tile with one warp; rows without a source become zero. Lane
+// i < kRows says where row i is. Aligned rows of Q_T, at multiples of 16 bytes, are copied
+// asynchronously: commit and wait.
 template <int kRows, class Source>
-__device__ void load_rows(Q_T* rows, const Source* row_of_lane) {
+__device__ void load_rows(Q_T* rows, const Source* base, RowPlace place, bool is_aligned) {
   constexpr int kChunks = kRows * kChunksPerRow;
+  constexpr bool kIsCopy = std::is_same_v<Source, Q_T>;
+  const WarpPlaces places(place);
   const int lane = threadIdx.x % kWarpSize;
-#pragma unroll
-  for (int first = 0; first < kChunks; first += kWarpSize) {
-    const int row = (first + lane) / kChunksPerRow;
-    const int column = (first + lane) % kChunksPerRow * kChunk;
-    const auto address = reinterpret_cast<unsigned long long>(row_of_lane);
-    const auto* source =
-        reinterpret_cast<const Source*>(__shfl_sync(kFullWarp, address, row % kWarpSize));
-    if (first + lane >= kChunks) continue;
+  const auto load = [&](int index, auto copy) {
+    const int row = index / kChunksPerRow, column = index % kChunksPerRow * kChunk;
+    const RowPlace source = places.at(row % kWarpSize);
+    if (index >= kChunks) return;
     Q_T* to = rows + row * kTilePitch + column;
-    if (source != nullptr) {
-      copy_chunk(to, source + column);
+    if (source.exists) {
+      copy(to, base + source.offset + column);
     } else {
       *reinterpret_cast<uint4*>(to) = make_uint4(0, 0, 0, 0);
+    }
+  };
+  if (kIsCopy && is_aligned) {
+#pragma unroll
+    for (int first = 0; first < kChunks; first += kWarpSize) {
+      load(first + lane, [](Q_T* to, const Source* from) { cp_async<16>(to, from); });
+    }
+  } else {
+#pragma unroll 2
+    for (int first = 0; first < kChunks; first += kWarpSize) {
+      load(first + lane, [](Q_T* to, const Source* from) { convert_chunk(to, from); });
     }
   }
 }
 
-// Write 16 rows of a tile with one warp. Lane i < 16 names where row i goes; null: nowhere.
-__device__ inline void store_rows(const Q_T* rows, Q_T* row_of_lane) {
-  const int lane = threadIdx.x % kWarpSize;
+// Write kRows <= 32 rows of a tile with one warp, those that have a place.
+template <int kRows>
+__device__ void store_rows(const Q_T* rows, Q_T* base, RowPlace place) {
+  static_assert(kRows * kChunksPerRow % kWarpSize == 0, "every lane writes as many chunks");
+  const WarpPlaces places(place);
 #pragma unroll
-  for (int first = 0; first < 16 * kChunksPerRow; first += kWarpSize) {
-    const int row = (first + lane) / kChunksPerRow;
-    const int column = (first + lane) % kChunksPerRow * kChunk;
-    const auto address = reinterpret_cast<unsigned long long>(row_of_lane);
-    auto* to = reinterpret_cast<Q_T*>(__shfl_sync(kFullWarp, address, row));
-    if (to == nullptr) continue;
-    *reinterpret_cast<uint4*>(to + column) =
+  for (int first = 0; first < kRows * kChunksPerRow; first += kWarpSize) {
+    const int index = first + threadIdx.x % kWarpSize;
+    const int row = index / kChunksPerRow, column = index % kChunksPerRow * kChunk;
+    const RowPlace to = places.at(row);
+    if (!to.exists) continue;
+    *reinterpret_cast<uint4*>(base + to.offset + column) =
         *reinterpret_cast<const uint4*>(rows + row * kTilePitch + column);
   }
 }
