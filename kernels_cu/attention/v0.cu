@@ -12,8 +12,8 @@
 // paged: launch     attention_v0 grid(num_tokens, num_q_heads) block(32)
 // paged: registers  128
 
-#include "chunk.cuh"
 #include "kv_pool.cuh"
+#include "kv_scale.cuh"
 #include "softmax.cuh"
 #include "visible_keys.cuh"
 
@@ -49,11 +49,7 @@ __global__ void __launch_bounds__(32)
   const Rows rows{p.kv_pool, p.block_tables + static_cast<long long>(seen.sequence) * p.max_blocks,
                   p.kv_pool_stride, p.block_size, p.layer, kv_head};
   const float slope = p.alibi_slopes == nullptr ? 0.0f : p.alibi_slopes[head];
-  const auto scale_of = [&](paged::KvHalf half) {
-    return paged::scale_of(p.kv_scales, p.layer, half, kv_head, p.num_kv_heads).value;
-  };
-
-  const float scale = p.scale * scale_of(paged::kKeys);
+  const float scale = p.scale * paged::kv_scale_of(p, paged::kKeys, kv_head);
   const Q_T* own = p.query + token * p.query_stride[0] + head * p.query_stride[1];
   for (int d = lane; d < HEAD_DIM; d += paged::kWarpSize) {
     query[d] = scale * static_cast<float>(own[d]);
@@ -84,7 +80,7 @@ __global__ void __launch_bounds__(32)
     __syncwarp();
   }
 
-  float factor = scale_of(paged::kValues);
+  float factor = paged::kv_scale_of(p, paged::kValues, kv_head);
   if (p.sinks != nullptr && !seen.is_padding) factor *= row.add_sink(p.sinks[head]);
   const long long output = static_cast<long long>(token) * p.num_q_heads + head;
   for (int i = 0; i < kLaneDims; ++i) {

@@ -13,7 +13,6 @@ namespace paged {
 constexpr float kLog2E = 1.4426950408889634f;
 constexpr float kLn2 = 0.6931471805599453f;
 constexpr float kMinusInfinity = -INFINITY;
-constexpr unsigned kAllLanes = 0xffffffffu;
 
 // exp2(logit - maximum): also the factor that moves sums relative to an older maximum.
 __device__ inline float weight_of(float logit, float maximum) {

@@ -40,8 +40,10 @@ def _limit(dtype: torch.dtype, exact: torch.Tensor, low_precision: torch.Tensor)
     lost = (low_precision.to(torch.float64) - exact).abs().nan_to_num(0.0, 0.0, 0.0)
     if exact.numel() == 0:
         return finite
-    rounding = 4 * torch.finfo(dtype).eps * finite.abs().amax(dim=-1, keepdim=True)
-    return 2 * lost.amax(dim=-1, keepdim=True) + rounding + 1e-7
+    # one rounding of the output, and sums in float32
+    rounding = torch.finfo(dtype).eps + 32 * torch.finfo(torch.float32).eps
+    largest = finite.abs().amax(dim=-1, keepdim=True)
+    return 2 * lost.amax(dim=-1, keepdim=True) + rounding * largest + 1e-7
 
 
 def _turned(
