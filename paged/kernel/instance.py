@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from pathlib import Path
+from string import Formatter
 
 from paged.errors import KernelSourceError, OperandError
 from paged.kernel.binding import INT32_MAX, Binding
@@ -51,10 +53,16 @@ def source_of(
         text=text,
         path=path,
         prelude=prelude,
-        defines=tuple((name.upper(), value) for name, value in chosen.items()),
+        defines=tuple((n.upper(), v) for n, v in chosen.items() if n not in braced(spec)),
         entries=tuple(dict.fromkeys(entry_of(spec, launch, chosen) for launch in spec.launches)),
         include_dirs=spec.include_dirs,
     )
+
+
+def braced(spec: KernelSpec) -> set[str]:
+    """Return the names that entries take as template arguments; the others become macros."""
+    parts = (part for launch in spec.launches for part in Formatter().parse(launch.entry))
+    return {name for _, name, _, _ in parts if name is not None}
 
 
 def entry_of(spec: KernelSpec, launch: Launch, chosen: Mapping[str, str]) -> str:
@@ -75,6 +83,8 @@ def requests(binding: Binding) -> tuple[LaunchRequest, ...]:
     """
     spec = binding.spec
     arguments = pack(binding)
+    # what the first launch wrote is defined for the later ones
+    later = tuple(p if p.intent == "in" else replace(p, intent="inout") for p in arguments.pointers)
     chosen = {name: element_type(dtype).cuda for name, dtype in binding.types.items()}
     chosen |= {name: str(binding.sizes[name]) for name in spec.constants}
     return tuple(
@@ -84,9 +94,9 @@ def requests(binding: Binding) -> tuple[LaunchRequest, ...]:
             block=_block(binding, launch),
             shared_bytes=Expression(str(launch.shared_bytes)).evaluate(binding.sizes),
             arguments=arguments.values,
-            pointers=arguments.pointers,
+            pointers=later if i else arguments.pointers,
         )
-        for launch in spec.launches
+        for i, launch in enumerate(spec.launches)
     )
 
 

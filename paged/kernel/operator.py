@@ -22,20 +22,24 @@ NAMESPACE = "paged"
 
 Implementation = Callable[..., Outputs]
 
+Operator = Callable[..., Any]
+"""A `torch._ops.OpOverload`, which torch does not name in public."""
+
 
 def define_operator(
     library: torch.library.Library, spec: KernelSpec, implementation: Implementation
-) -> torch._ops.OpOverload:
+) -> Operator:
     """Define a spec as an operator of a library, for CPU and CUDA tensors and for tracing.
 
     Raises: KernelSourceError where the library has that operator already.
     """
+    untyped: Any = library
     try:
-        library.define(schema(spec))
+        untyped.define(schema(spec))
     except RuntimeError as error:
-        raise KernelSourceError(f"cannot define {library.ns}::{spec.name}: {error}") from error
+        raise KernelSourceError(f"cannot define {untyped.ns}::{spec.name}: {error}") from error
     for key in ("CPU", "CUDA"):
-        library.impl(spec.name, implementation, key)
+        untyped.impl(spec.name, implementation, key)
 
     def fake(*operands: torch.Tensor | None, **numbers: Number | None) -> Outputs:
         given = (*operands, *(None,) * (len(spec.given) - len(operands)))
@@ -44,9 +48,9 @@ def define_operator(
             return None
         return outputs[0] if len(outputs) == 1 else outputs
 
-    torch.library.register_fake(f"{library.ns}::{spec.name}", fake, lib=library)
-    packet = getattr(getattr(torch.ops, library.ns), spec.name)
-    return packet.default
+    untyped_library: Any = torch.library
+    untyped_library.register_fake(f"{untyped.ns}::{spec.name}", fake, lib=library)
+    return getattr(getattr(torch.ops, untyped.ns), spec.name).default
 
 
 def kernel_op(
@@ -54,7 +58,7 @@ def kernel_op(
     library: torch.library.Library,
     *,
     interpret: InterpretConfig | None = None,
-) -> torch._ops.OpOverload:
+) -> Operator:
     """Make a kernel of one's own a torch operator, which traces and compiles like torch's own.
 
     On CPU tensors it runs in the interpreter. The operator lives as long as the library:

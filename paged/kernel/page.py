@@ -78,7 +78,7 @@ def _launches(spec: KernelSpec) -> Iterator[str]:
         yield table(("launch", "grid", "block", "dynamic shared bytes"), rows)
     macros = [f"`{name.upper()}`" for name in (*spec.types, *spec.constants)]
     if macros and launches:
-        yield f"Compiled in as macros: {', '.join(macros)}.\n"
+        yield f"Compiled in: {', '.join(macros)}.\n"
 
 
 def _least_work(spec: KernelSpec) -> str:

@@ -148,8 +148,8 @@ class KernelSpec:
         scalars: numbers, given by keyword in the call unless they have a value.
         types: type variables and the dtypes each may stand for.
         symbols: further sizes, as expressions over those that shapes name, in order.
-        constants: sizes that are compiled in; they and the types reach the source as macros in
-            upper case.
+        constants: sizes that are compiled in. They and the types reach the source as template
+            arguments where an entry names them in braces, else as macros in upper case.
         requires: conditions on the sizes, checked before a launch.
         passing: `parameters` gives the kernel a typed parameter list, `struct` one by-value
             struct `<Name>Params`, generated into the source: the least cost per launch.

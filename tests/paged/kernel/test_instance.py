@@ -32,8 +32,11 @@ SPEC = KernelSpec(
 
 def test_macros_and_entries_follow_from_types_and_constants() -> None:
     source = instantiate(SPEC, {"t": "float16"}, {"rows": 3, "n": 5})
-    assert source.defines == (("T", "__half"), ("N", "5"))
+    assert source.defines == ()
     assert source.entries == ("halve<__half, 5>",)
+    launches = (replace(SPEC.launches[0], entry="halve<{t}>"),)
+    macros = replace(SPEC, launches=launches, passing="struct")
+    assert instantiate(macros, {"t": "float16"}, {"n": 5}).defines == (("N", "5"),)
     assert source.prelude == "#include <cuda_fp16.h>\n"
     assert "struct HalveParams" in instantiate(
         replace(SPEC, passing="struct"), {"t": "float32"}, {"rows": 3, "n": 5}
