@@ -15,6 +15,9 @@
 #include <type_traits>
 
 #include "include/device_functions.h"
+#include "include/assert.h"
+#include "include/device_functions.h"
+#include "include/math_functions.h"
 #include "include/vector_functions.h"
 #include "include/vector_types.h"
 

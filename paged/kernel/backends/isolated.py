@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ from paged.errors import KernelRunError
 from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory, Span
-from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.server import Server
+from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.sparse_copy import LARGE_BYTES, PAGE_BYTES, copy_in, copy_out
 from paged.kernel.backends.structures import ArgumentBytes, Control, Operand, Order, Region
 from paged.kernel.launch import LaunchRequest

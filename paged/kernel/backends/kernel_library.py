@@ -66,8 +66,8 @@ class KernelLibrary:
     def changed_variables(self) -> bytes:
         """Return all variables, then a byte each that tells which are not as loaded."""
         values = [np.frombuffer(window, np.uint8) for window in self._windows()]
-        first = [np.frombuffer(data, np.uint8) for data in self._loaded_variables]
-        changed = [now != then for now, then in zip(values, first, strict=True)]
+        pairs = zip(values, self._loaded_variables, strict=True)
+        changed = [now != np.frombuffer(then, np.uint8) for now, then in pairs]
         return b"".join(part.tobytes() for part in (*values, *changed))
 
     def adopt_variables(self, data: bytes) -> None:
@@ -83,9 +83,9 @@ class KernelLibrary:
             now[:] = np.where(both[1, part] != 0, both[0, part], np.frombuffer(first, np.uint8))
             at += len(first)
 
-    def _windows(self) -> list[ctypes.Array[ctypes.c_char]]:
+    def _windows(self) -> list[memoryview]:
         ranges = self.module.writable[: self.module.num_writable]
-        return [(ctypes.c_char * r.num_bytes).from_address(r.begin) for r in ranges]
+        return [memoryview((ctypes.c_char * r.num_bytes).from_address(r.begin)) for r in ranges]
 
     def kernel(self, entry: str) -> Kernel:
         """Return an entry. Raises KernelSourceError where the source was built without it."""

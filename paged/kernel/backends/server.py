@@ -14,8 +14,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from ctypes import sizeof
 from pathlib import Path
 
 from paged.errors import KernelRunError
@@ -117,11 +118,7 @@ class Server:
                 return
 
     def _signal_child(self, number: signal.Signals) -> None:
-        child = Control.from_buffer_copy(
-            os.pread(self.arena, Control.report.offset, 0).ljust(
-                Control.report.offset + Control.report.size, b"\0"
-            )
-        ).child
+        child: int = Control.from_buffer_copy(os.pread(self.arena, sizeof(Control), 0)).child
         if child > 0:
             os.kill(child, number)
 
@@ -136,7 +133,7 @@ class ServerPool:
         self._owner = os.getpid()
 
     @contextmanager
-    def server(self) -> Iterator[Server]:
+    def server(self) -> Generator[Server]:
         """Lend a server. It is ended where the body raises."""
         server = self._take()
         try:

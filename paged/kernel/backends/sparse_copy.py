@@ -14,6 +14,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 LARGE_BYTES = 64 * 1024 * 1024
 CHUNK_BYTES = 1 << 30
 PAGE_BYTES = mmap.PAGESIZE
@@ -61,12 +63,9 @@ def _touched(address: int, num_bytes: int) -> Iterator[Run]:
 
 
 def _present_runs(entries: array.array[int]) -> Iterator[Run]:
-    import numpy as np
-
     present = (np.frombuffer(entries, dtype=np.uint64) & np.uint64(PRESENT)) != 0
     edges = np.flatnonzero(np.diff(np.concatenate(([False], present, [False])).astype(np.int8)))
-    for begin, end in edges.reshape(-1, 2).tolist():
-        yield begin, end
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 def _is_anonymous(begin: int, end: int) -> bool:

@@ -18,6 +18,8 @@ _EXTERN_SHARED = re.compile(
 )
 _STATIC_SHARED = re.compile(r"\bstatic(\s+)__shared__\b|\b__shared__(\s+)static\b")
 
+_SCOPE = re.compile(r"\bnamespace\b\s*(?P<names>[\w:\s]*?)\s*\{|[{}]")
+
 DYNAMIC_SHARED = "paged_dynamic_shared"
 
 
@@ -56,20 +58,45 @@ def rewrite_shared(text: str) -> str:
     return rewritten
 
 
-def has_dynamic_shared(text: str) -> bool:
-    """Return whether a text declares dynamic shared memory."""
-    return _EXTERN_SHARED.search(blank_hidden(text)) is not None
+def dynamic_arrays(text: str) -> list[str]:
+    """Return the mangled names of a text's dynamic shared arrays.
+
+    g++ forgets the assembler name of a declaration in a function template, so that the array
+    must exist under its mangled name too.
+    """
+    code = blank_hidden(text)
+    arrays: list[str] = []
+    for found in _EXTERN_SHARED.finditer(code):
+        name = re.findall(r"\w+", found["middle"])[-1]
+        parts = (*_namespaces(code[: found.start()]), name)
+        nested = "".join(f"{len(part)}{part}" for part in parts)
+        arrays.append(name if len(parts) == 1 else f"_ZN{nested}E")
+    return arrays
+
+
+def _namespaces(code: str) -> list[str]:
+    """Return the namespaces that are open at the end of a text."""
+    scopes: list[list[str]] = []
+    for found in _SCOPE.finditer(code):
+        if found.group() == "}":
+            del scopes[-1:]
+        elif found["names"] is None:
+            scopes.append([])
+        else:
+            scopes.append(found["names"].split("::") if found["names"] else ["_GLOBAL__N_1"])
+    return [name.strip() for names in scopes for name in names]
 
 
 def translate(source: KernelSource) -> str:
     """Return the C++ text of a source: prelude, text, and a launcher for each entry."""
-    dynamic = any(has_dynamic_shared(t) for t in (source.text, *source.headers.values()))
+    texts = (source.text, *source.headers.values())
+    arrays = sorted({name for text in texts for name in dynamic_arrays(text)})
     parts = (
         source.prelude,
         _line_directive(source.label),
         rewrite_shared(source.text),
         _line_directive("<entries>"),
-        _footer(source, dynamic),
+        _footer(source, arrays),
     )
     return "\n".join(parts)
 
@@ -91,14 +118,17 @@ def _line_directive(label: str) -> str:
     return f'#line 1 "{escaped}"'
 
 
-def _footer(source: KernelSource, dynamic: bool) -> str:
+def _footer(source: KernelSource, arrays: list[str]) -> str:
     lines = ["#pragma GCC visibility push(default)", 'extern "C" {']
-    if dynamic:
+    if arrays:
         lines += [
             f"__thread char {DYNAMIC_SHARED}_bytes[paged_interpret::kMaxDynamicSharedBytes +"
             f" paged_interpret::kSharedMarginBytes]"
             f' __asm__("{DYNAMIC_SHARED}") __attribute__((aligned(1024)));',
             f"char* {DYNAMIC_SHARED}_address() {{ return {DYNAMIC_SHARED}_bytes; }}",
+        ]
+        lines += [
+            f'asm(".set {name}, {DYNAMIC_SHARED}\\n.type {name}, @tls_object");' for name in arrays
         ]
     for i, entry in enumerate(source.entries):
         lines += [
