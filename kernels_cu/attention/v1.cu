@@ -15,7 +15,7 @@
 
 #include "attend.cuh"
 
-__global__ void __launch_bounds__(paged::kBlockThreads)
+__global__ void __launch_bounds__(paged::kBlockThreads, 4)
     attention_v1(const __grid_constant__ AttentionParams p) {
   const int token = blockIdx.x, head = blockIdx.y;
   const paged::VisibleKeys seen = paged::find_visible_keys(p, token);

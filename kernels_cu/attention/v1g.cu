@@ -18,7 +18,7 @@
 #include "attend.cuh"
 #include "head_tile.cuh"
 
-__global__ void __launch_bounds__(paged::kBlockThreads)
+__global__ void __launch_bounds__(paged::kBlockThreads, 2)
     attention_v1g(const __grid_constant__ AttentionParams p) {
   const int token = blockIdx.x, kv_head = blockIdx.y;
   const paged::VisibleKeys seen = paged::find_visible_keys(p, token);

@@ -38,7 +38,7 @@ __device__ long long partial_index(const AttentionParams& p, int token, int head
   return (static_cast<long long>(token) * p.num_q_heads + head) * p.num_splits + split;
 }
 
-__global__ void __launch_bounds__(paged::kBlockThreads)
+__global__ void __launch_bounds__(paged::kBlockThreads, 2)
     attention_v2_split(const __grid_constant__ AttentionParams p) {
   const int token = blockIdx.x, kv_head = blockIdx.y;
   const paged::VisibleKeys seen = paged::find_visible_keys(p, token);
