@@ -22,6 +22,16 @@ struct HalfCodec {
     static unsigned short encode(float value);
 
     static float decode(unsigned short bits);
+
+    // Without instructions for it.
+    static float decode_by_bits(unsigned short bits) {
+        constexpr float kRebias = 0x1p112f;  // 2^(127 - 15), exact for subnormals as well
+        const unsigned sign = (bits & 0x8000u) << 16;
+        const unsigned magnitude = bits & 0x7FFFu;
+        const auto wide = bit_cast<unsigned>(bit_cast<float>(magnitude << 13) * kRebias);
+        const unsigned special = magnitude >= kInfinity ? 0x7F800000u : 0u;
+        return bit_cast<float>(sign | wide | special);
+    }
 };
 
 // The code of a number that is not NaN: what all formats with an infinity share.
@@ -89,12 +99,7 @@ inline unsigned short HalfCodec::encode(float value) {
 }
 
 inline float HalfCodec::decode(unsigned short bits) {
-    constexpr float kRebias = 0x1p112f;  // 2^(127 - 15), exact for subnormals as well
-    const unsigned sign = (bits & 0x8000u) << 16;
-    const unsigned magnitude = bits & 0x7FFFu;
-    const auto wide = bit_cast<unsigned>(bit_cast<float>(magnitude << 13) * kRebias);
-    const unsigned special = magnitude >= kInfinity ? 0x7F800000u : 0u;
-    return bit_cast<float>(sign | wide | special);
+    return decode_by_bits(bits);
 }
 
 #endif
