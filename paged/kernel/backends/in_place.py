@@ -11,17 +11,22 @@ from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory
 from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.structures import Report, Request
+from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 
 TEXT_BYTES = 65536
 
 
 def run_in_place(
-    library: KernelLibrary, request: LaunchRequest, memory: LaunchMemory, settings: Settings
+    library: KernelLibrary,
+    variables: Variables,
+    request: LaunchRequest,
+    memory: LaunchMemory,
+    settings: Settings,
 ) -> Failure | None:
     """Run a launch here; return how it failed. What it prints is passed on at its end.
 
-    Mutates the tensors that the kernel writes, and its library's variables, in any case.
+    Mutates the tensors that the kernel writes, and the variables, in any case.
     """
     operands = memory.operands()
     for operand, extent in zip(operands, memory.extents, strict=True):
@@ -42,7 +47,11 @@ def run_in_place(
         num_workers=settings.num_workers,
     )
     runtime = library.runtime.library
+    if not variables.is_empty:
+        variables.install()
     run = runtime.paged_run(byref(what), operands, len(operands))
+    if not variables.is_empty:
+        variables.collect()
     try:
         _pass_text_on(runtime, run)
         report = Report.from_buffer_copy(runtime.paged_run_report(run).contents)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from paged.errors import ConfigError, KernelRunError, OperandError
@@ -19,6 +17,7 @@ from paged.kernel.backends.kernel_library import Kernel, KernelLibrary, build_li
 from paged.kernel.backends.launch_memory import launch_memory
 from paged.kernel.backends.runtime_library import load_runtime
 from paged.kernel.backends.settings import Guard, Settings
+from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 from paged.kernel.source import KernelSource
 
@@ -97,6 +96,7 @@ class InterpretProgram:
     def __init__(self, library: KernelLibrary, config: InterpretConfig) -> None:
         self._library = library
         self._config = config
+        self._variables = Variables(library.loaded)
 
     def launch(self, request: LaunchRequest) -> None:
         """Run one entry. Mutates the out, inout and workspace tensors of the request.
@@ -110,7 +110,7 @@ class InterpretProgram:
         _check(kernel, request)
         memory = launch_memory(request)
         run = run_isolated if self._config.isolate else run_in_place
-        failure = run(self._library, request, memory, self._config.settings)
+        failure = run(self._library, self._variables, request, memory, self._config.settings)
         if failure is None:
             return
         place = None if failure.report is None else self._library.place(failure.report)
@@ -123,16 +123,13 @@ class InterpretProgram:
 
         Raises OperandError where there is none of this name, or its size in bytes differs.
         """
-        address = self._library.variable(name, value.nbytes)
-        ctypes.memmove(address, np.ascontiguousarray(value).ctypes.data, value.nbytes)
+        self._variables.write(name, value)
 
     def read_variable(
         self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]
     ) -> npt.NDArray[Any]:
         """Return a copy of a variable. Raises OperandError as `write_variable` does."""
-        value = np.empty(shape, dtype)
-        ctypes.memmove(value.ctypes.data, self._library.variable(name, value.nbytes), value.nbytes)
-        return value
+        return self._variables.read(name, dtype, shape)
 
 
 def _check(kernel: Kernel, request: LaunchRequest) -> None:

@@ -16,6 +16,7 @@ from paged.kernel.backends.server import Server
 from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.sparse_copy import LARGE_BYTES, PAGE_BYTES, copy_in, copy_out
 from paged.kernel.backends.structures import ArgumentBytes, Control, Operand, Order, Region
+from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 
 KEPT_ALIGNMENT_BYTES = 16
@@ -24,40 +25,47 @@ ARGUMENT_ALIGNMENT_BYTES = 64
 
 
 def run_isolated(
-    library: KernelLibrary, request: LaunchRequest, memory: LaunchMemory, settings: Settings
+    library: KernelLibrary,
+    variables: Variables,
+    request: LaunchRequest,
+    memory: LaunchMemory,
+    settings: Settings,
 ) -> Failure | None:
     """Run a launch in a child process; return how it failed.
 
-    Mutates the tensors that the kernel writes, and the library's variables, after success only.
+    Mutates the tensors that the kernel writes, and the variables, after success only.
     Raises KernelRunError where no process can be had.
     """
-    image, regions = pack(library, request, memory, settings)
+    image, regions = pack(library, variables.pack(), request, memory, settings)
     num_threads = prod(request.block)
     order = Order(
         num_control_bytes=len(image), num_workers=settings.num_workers, num_threads=num_threads
     )
-    with library.servers.server() as server:
+    with library.runtime.servers.server() as server:
         is_large = any(region.is_large for region in regions)
         end = max((r.offset + r.num_room_bytes for r in regions), default=len(image))
         server.resize(end, fresh=is_large)
         os.pwrite(server.arena, image, 0)
         for region, span in zip(regions, memory.spans, strict=True):
             copy_in(server.arena, region.offset + region.lead_bytes, span.begin, span.num_bytes)
-        answer = server.run(bytes(order) + os.fsencode(library.path), settings.timeout_s)
+        answer = server.run(bytes(order) + os.fsencode(library.loaded.path), settings.timeout_s)
         if answer.status < 0:
             raise KernelRunError(f"cannot start a launch: {answer.message.decode()}")
         failure = _outcome(answer.status, server, regions)
         if failure is None:
-            _bring_back(server, library, memory, regions)
+            _bring_back(server, variables, memory, regions)
         server.shrink()
         return failure
 
 
 def pack(
-    library: KernelLibrary, request: LaunchRequest, memory: LaunchMemory, settings: Settings
+    library: KernelLibrary,
+    variables: bytes,
+    request: LaunchRequest,
+    memory: LaunchMemory,
+    settings: Settings,
 ) -> tuple[bytearray, list[Region]]:
     """Return the arena's first bytes, and the regions behind them."""
-    variables = library.changed_variables()
     control = Control(
         entry_offset=library.kernel(request.entry).address - library.module.base,
         shared_bytes=request.shared_bytes,
@@ -126,7 +134,7 @@ def _outcome(status: int, server: Server, regions: list[Region]) -> Failure | No
 
 
 def _bring_back(
-    server: Server, library: KernelLibrary, memory: LaunchMemory, regions: list[Region]
+    server: Server, variables: Variables, memory: LaunchMemory, regions: list[Region]
 ) -> None:
     for region, span in zip(regions, memory.spans, strict=True):
         if span.is_written:
@@ -134,7 +142,7 @@ def _bring_back(
             copy_out(server.arena, offset, span.begin, span.num_bytes)
     control = Control.from_buffer_copy(os.pread(server.arena, sizeof(Control), 0))
     num_bytes = 2 * control.num_variable_bytes
-    library.adopt_variables(os.pread(server.arena, num_bytes, control.variables_offset))
+    variables.unpack(os.pread(server.arena, num_bytes, control.variables_offset))
 
 
 def _up(value: int, multiple: int) -> int:
