@@ -50,12 +50,14 @@ def test_macros_and_prelude_are_seen() -> None:
     assert compile_cubin(source, "sm_80").image != b""
 
 
-def test_headers_beside_the_file_are_seen(tmp_path: Path) -> None:
+def test_headers_beside_the_file_and_in_the_named_folders_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
     (tmp_path / "outer.cuh").write_text('#include "inner.cuh"\n')
-    (tmp_path / "inner.cuh").write_text("#define VALUE 3\n")
+    (tmp_path / "shared" / "inner.cuh").write_text("#define VALUE 3\n")
     source = kernel(
         '#include "outer.cuh"\n__global__ void k(int* x) { *x = VALUE; }\n',
         path=tmp_path / "k.cu",
+        include_dirs=(tmp_path / "shared",),
     )
     compile_cubin(source, "sm_80")
 
