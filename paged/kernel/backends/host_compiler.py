@@ -19,7 +19,9 @@ from paged.errors import BackendUnavailable
 CPU_INFO = Path("/proc/cpuinfo")
 
 FLAGS = (
-    *("-std=c++17", "-g1", "-w", "-fPIC", "-march=native"),
+    *("-std=c++17", "-w", "-fPIC", "-march=native"),
+    # careful: in version 5, addr2line 2.40 takes a #line with an absolute path for the file itself.
+    *("-g1", "-gdwarf-4"),
     *("-fvisibility=hidden", "-fvisibility-inlines-hidden", "-fno-exceptions"),
     # As on a GPU: types pun, integers wrap, each operation rounds, loops may wait for others.
     *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-delete-null-pointer-checks"),
