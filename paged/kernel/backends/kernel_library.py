@@ -90,7 +90,7 @@ def build_library(
     if not source.entries:
         raise KernelSourceError(f"{source.name}: expected at least one entry, got none")
     parts = (
-        *(source.content_hash, optimize, compiler.fingerprint),
+        *(source.content_hash, translate(source), optimize, compiler.fingerprint),
         *(header_fingerprint(), loaded.path.name),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
