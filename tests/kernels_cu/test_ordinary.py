@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from paged.kernel.backends.interpret import InterpretConfig
 
 from paged.errors import BackendUnavailable, KernelRunError
+from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.binding import bind
 from paged.kernel.call import kernel_call
 from paged.kernel.cubin_cache import cubin

@@ -72,6 +72,16 @@ class AnyOrder:
         assert torch.equal(kept, self.expected.sort().values), f"{what}: {kept}"
 
 
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The last values, bit for bit; what precedes them is not looked at."""
+
+    expected: torch.Tensor
+
+    def check(self, what: str, got: torch.Tensor) -> None:
+        Exact(self.expected).check(what, got[len(got) - len(self.expected) :])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One call of a kernel.

@@ -6,26 +6,26 @@ import numpy as np
 import torch
 
 from paged.kernel.spec import KernelSpec, Launch, Operand, Scalar
-from tests.helpers.ordinary.case import Case, Cases, Exact, Near, integers, normal, source
+from tests.helpers.ordinary.case import Case, Cases, Exact, Near, Tail, integers, normal, source
 
 FLT_MAX = torch.finfo(torch.float32).max
 
 
-def _row_spec(entry: str, block_threads: int) -> KernelSpec:
+def _row_spec(entry: str, out_shape: str, block_threads: int) -> KernelSpec:
     return KernelSpec(
         name=entry,
         source=source("row_reduce"),
         launches=(Launch(entry=entry, grid="num_rows", block=block_threads),),
         operands=(
             Operand(name="values", shape="num_rows num_columns", dtype="float32"),
-            Operand(name="out", shape="num_rows", dtype="float32", intent="out"),
+            Operand(name="out", shape=out_shape, dtype="float32", intent="out"),
         ),
         parameters=("values", "out", "num_columns"),
     )
 
 
-ROW_SUM = _row_spec("row_sum", 96)
-ROW_MAX = _row_spec("row_max", 1024)
+ROW_SUM = _row_spec("row_sum", "num_rows", 96)
+ROW_BOUNDS = _row_spec("row_bounds", "num_rows 2", 1024)
 
 
 def row_reduce() -> Cases:
@@ -35,9 +35,10 @@ def row_reduce() -> Cases:
         # 96 lanes add float32 values: 11 terms a lane, then 7 halvings
         total = Near(x.double().sum(1), rtol=1e-6, atol=2e-5)
         yield Case(label=label, spec=ROW_SUM, operands=(x,), expected={"out": total})
-        lowest = torch.full((num_rows, 1), -FLT_MAX)
-        largest = Exact(torch.cat([lowest, x], 1).max(1).values)
-        yield Case(label=label, spec=ROW_MAX, operands=(x,), expected={"out": largest})
+        limit = torch.full((num_rows, 1), FLT_MAX)
+        smallest, largest = torch.cat([limit, x], 1).amin(1), torch.cat([-limit, x], 1).amax(1)
+        bounds = Exact(torch.stack([smallest, largest], 1))
+        yield Case(label=label, spec=ROW_BOUNDS, operands=(x,), expected={"out": bounds})
 
 
 GRID_SUM = KernelSpec(
@@ -68,10 +69,11 @@ LOOKBACK = KernelSpec(
     operands=(
         Operand(name="items", shape="num_items", dtype="int32"),
         Operand(name="out", shape="num_items", dtype="int32", intent="out"),
-        Operand(name="tile_words", shape="num_tiles", dtype="uint64", intent="inout"),
+        Operand(name="tile_words", shape="num_words", dtype="uint64", intent="inout"),
         Operand(name="next_tile", shape="1", dtype="int32", intent="inout"),
     ),
     symbols={"num_tiles": "cdiv(num_items, 256)"},
+    requires=("num_words >= num_tiles",),
     parameters=("items", "out", "tile_words", "next_tile", "num_items"),
 )
 
@@ -90,6 +92,24 @@ def scan_lookback() -> Cases:
                 "next_tile": Exact(torch.tensor([num_tiles], dtype=torch.int32)),
             },
         )
+    yield _far_look_back(num_tiles=40, num_done=37, num_prefixes=3)
+
+
+def _far_look_back(*, num_tiles: int, num_done: int, num_prefixes: int) -> Case:
+    """Return a scan that others have begun: they published few prefixes, then sums only."""
+    x = integers(-1000, 1000, num_tiles * 256)
+    sums = x.view(num_tiles, 256).sum(1).numpy()
+    is_prefix = np.arange(num_tiles) < num_prefixes
+    values = np.where(is_prefix, sums.cumsum(), sums).astype(np.uint32).astype(np.uint64)
+    words = np.zeros(num_done + num_tiles, dtype=np.uint64)
+    words[:num_done] = (np.where(is_prefix, 2, 1).astype(np.uint64) << 32 | values)[:num_done]
+    return Case(
+        label=f"{num_done} of {num_tiles} tiles begun by others",
+        spec=LOOKBACK,
+        operands=(x, torch.from_numpy(words), torch.tensor([num_done], dtype=torch.int32)),
+        expected={"out": Tail(x.cumsum(0).int()[num_done * 256 :])},
+        repeats=False,
+    )
 
 
 BLELLOCH = KernelSpec(

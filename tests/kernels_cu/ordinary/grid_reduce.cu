@@ -45,7 +45,6 @@ extern "C" __global__ void __launch_bounds__(kBlockSize)
 
     value = 0.f;
     for (int i = threadIdx.x; i < gridDim.x; i += kBlockSize) value += partial[i];
-    __syncthreads();
     value = block_sum(value, scratch);
     if (threadIdx.x == 0) *out = value;
 }

@@ -1,4 +1,4 @@
-// Row sums and row maxima: shuffles within a warp, shared memory across warps.
+// Row sums, and row maxima and minima: shuffles within a warp, shared memory across warps.
 // One block per row; the block may be any multiple of 32 up to 1024 threads.
 #include <cfloat>
 #include <cuda_runtime.h>
@@ -43,25 +43,27 @@ __device__ float block_reduce(float value, Op op) {
 }
 
 template <typename Op>
-__device__ void reduce_row(const float* __restrict__ in, float* __restrict__ out, int num_columns) {
+__device__ float reduce_row(const float* __restrict__ in, int num_columns, float sign) {
     const float* row = in + static_cast<size_t>(blockIdx.x) * num_columns;
     Op op;
     float value = Op::identity;
     for (int column = threadIdx.x; column < num_columns; column += blockDim.x) {
-        value = op(value, row[column]);
+        value = op(value, sign * row[column]);
     }
-    value = block_reduce(value, op);
-    if (threadIdx.x == 0) out[blockIdx.x] = value;
+    return block_reduce(value, op);
 }
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(1024)
     row_sum(const float* __restrict__ in, float* __restrict__ out, int num_columns) {
-    reduce_row<Sum>(in, out, num_columns);
+    const float sum = reduce_row<Sum>(in, num_columns, 1.0f);
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
-    row_max(const float* __restrict__ in, float* __restrict__ out, int num_columns) {
-    reduce_row<Max>(in, out, num_columns);
+    row_bounds(const float* __restrict__ in, float2* __restrict__ out, int num_columns) {
+    const float largest = reduce_row<Max>(in, num_columns, 1.0f);
+    const float smallest = -reduce_row<Max>(in, num_columns, -1.0f);
+    if (threadIdx.x == 0) out[blockIdx.x] = make_float2(smallest, largest);
 }
