@@ -10,7 +10,22 @@
 
 #include "../numerics/inverse_error.h"
 
-#define PAGED_PI 3.14159265358979323846
+namespace paged_interpret {
+
+// sin(pi x) and cos(pi x), exact where they are zero: x is first brought within a quarter turn.
+inline double sine_of_half_turns(double x) {
+    constexpr double kPi = 3.14159265358979323846;
+    const double turn = __builtin_remainder(x, 2.0);
+    const bool is_behind = __builtin_fabs(turn) > 0.5;
+    return __builtin_sin(kPi * (is_behind ? __builtin_copysign(1.0, turn) - turn : turn));
+}
+
+inline double cosine_of_half_turns(double x) {
+    return sine_of_half_turns(0.5 - __builtin_fabs(__builtin_remainder(x, 2.0)));
+}
+
+}  // namespace paged_interpret
+
 #define PAGED_ROOT_HALF 0.70710678118654752440
 
 // A function of binary64, its binary32 form computed there and rounded once more.
@@ -27,15 +42,14 @@
 
 PAGED_FUNCTION(rsqrt, 1.0 / __builtin_sqrt(x))
 PAGED_FUNCTION(rcbrt, 1.0 / __builtin_cbrt(x))
-PAGED_FUNCTION(sinpi, __builtin_sin(PAGED_PI * __builtin_remainder(x, 2.0)))
-PAGED_FUNCTION(cospi, __builtin_cos(PAGED_PI * __builtin_remainder(x, 2.0)))
+PAGED_FUNCTION(sinpi, paged_interpret::sine_of_half_turns(x))
+PAGED_FUNCTION(cospi, paged_interpret::cosine_of_half_turns(x))
 PAGED_FUNCTION(erfinv, paged_interpret::inverse_erf(x))
 PAGED_FUNCTION(erfcinv, paged_interpret::inverse_erfc(x))
 PAGED_FUNCTION(erfcx, paged_interpret::scaled_erfc(x))
 PAGED_FUNCTION(normcdf, 0.5 * __builtin_erfc(-x * PAGED_ROOT_HALF))
 PAGED_FUNCTION(normcdfinv, -paged_interpret::inverse_erfc(2.0 * x) / PAGED_ROOT_HALF)
 #undef PAGED_FUNCTION
-#undef PAGED_PI
 #undef PAGED_ROOT_HALF
 
 inline float exp10(float x) {
