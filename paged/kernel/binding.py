@@ -9,7 +9,7 @@ import torch
 
 from paged.errors import KernelSourceError, OperandError
 from paged.kernel.dtypes import element_type, name_of
-from paged.kernel.expression import Expression
+from paged.kernel.expression import Expression, expression
 from paged.kernel.spec import KernelSpec, Operand, Scalar
 
 INT32_MAX = 2**31 - 1
@@ -176,7 +176,7 @@ class _Matcher:
     def derive(self) -> None:
         """Compute the symbols, then check the axes and conditions that depend on them."""
         for name, text in self.spec.symbols.items():
-            self.sizes[name] = self._evaluate(Expression(text))
+            self.sizes[name] = self._evaluate(expression(text))
         for operand, axis in self._late:
             tensor = self.tensors[operand.name]
             expected = self._evaluate(operand.axes[axis])
@@ -190,14 +190,14 @@ class _Matcher:
             if not -INT32_MAX <= size <= INT32_MAX:
                 self.refuse(f"size {name} must fit in 32 bits, got {size}")
         for text in self.spec.requires:
-            condition = Expression(text)
+            condition = expression(text)
             if not self._evaluate(condition):
                 got = ", ".join(f"{n} = {self.sizes[n]}" for n in sorted(condition.names))
                 self.refuse(f"requires {text}, got {got}")
 
-    def _evaluate(self, expression: Expression) -> int:
+    def _evaluate(self, size: Expression) -> int:
         try:
-            return expression.evaluate(self.sizes)
+            return size.evaluate(self.sizes)
         except KernelSourceError as error:
             raise OperandError(f"{self.spec.name}: {error}") from error
 
@@ -216,7 +216,7 @@ class _Matcher:
     def number(self, scalar: Scalar, given: Mapping[str, Number | None]) -> Number:
         """Return a scalar's value, checked against its dtype."""
         if scalar.value is not None:
-            value: Number | None = self._evaluate(Expression(scalar.value))
+            value: Number | None = self._evaluate(expression(scalar.value))
         else:
             value = given.get(scalar.name, scalar.default)
         if value is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paged.kernel.binding import Binding
-from paged.kernel.expression import Expression
+from paged.kernel.expression import expression
 from paged.kernel.spec import Work
 
 
@@ -20,8 +20,8 @@ def least_work(binding: Binding) -> Work:
     if cost.bytes is None:
         num_bytes = operand_bytes(binding)
     else:
-        num_bytes = Expression(cost.bytes).evaluate(binding.sizes)
-    flops = 0 if cost.flops is None else Expression(cost.flops).evaluate(binding.sizes)
+        num_bytes = expression(cost.bytes).evaluate(binding.sizes)
+    flops = 0 if cost.flops is None else expression(cost.flops).evaluate(binding.sizes)
     return Work(bytes=num_bytes, flops=flops)
 
 

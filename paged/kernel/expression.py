@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import CodeType
+from typing import Any
 
 from paged.errors import KernelSourceError
 
@@ -38,6 +39,9 @@ FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "min": min,
     "next_pow2": next_pow2,
 }
+
+
+_GLOBALS: dict[str, Any] = {"__builtins__": {}, **FUNCTIONS}
 
 
 @dataclass(frozen=True)
@@ -104,9 +108,18 @@ class Expression:
         """
         try:
             # safe: __post_init__ let only arithmetic over names pass
-            return int(eval(self._code, {"__builtins__": {}, **FUNCTIONS}, sizes))
+            return int(eval(self._code, _GLOBALS, sizes))
         except NameError as error:
             known = ", ".join(sorted(sizes))
             raise KernelSourceError(f"{self.text!r}: {error}; known sizes: {known}") from error
         except ZeroDivisionError as error:
             raise KernelSourceError(f"{self.text!r} divides by zero") from error
+
+
+@lru_cache(maxsize=4096)
+def expression(text: str) -> Expression:
+    """Return the expression of a text, parsed once: calls of kernels evaluate it again and again.
+
+    Raises: KernelSourceError as `Expression` does.
+    """
+    return Expression(text)

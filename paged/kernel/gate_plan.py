@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from paged.errors import KernelSourceError
-from paged.kernel.expression import Expression
+from paged.kernel.expression import expression
 from paged.kernel.instance import instantiate
 from paged.kernel.nvrtc import ARCHS
 from paged.kernel.source import KernelSource
@@ -89,7 +89,7 @@ def _constants_depend_on(spec: KernelSpec) -> set[str]:
     # symbols in reverse order, for each may use those before it
     for name, text in reversed(list(spec.symbols.items())):
         if name in names:
-            names |= Expression(text).names
+            names |= expression(text).names
     return names
 
 
@@ -97,10 +97,10 @@ def _derived(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int] | Non
     """Return the constants for given sizes, or None where the kernel refuses the sizes."""
     sizes = dict(given)
     for name, text in spec.symbols.items():
-        if name not in sizes and Expression(text).names <= sizes.keys():
-            sizes[name] = Expression(text).evaluate(sizes)
+        if name not in sizes and expression(text).names <= sizes.keys():
+            sizes[name] = expression(text).evaluate(sizes)
     for text in spec.requires:
-        if Expression(text).names <= sizes.keys() and not Expression(text).evaluate(sizes):
+        if expression(text).names <= sizes.keys() and not expression(text).evaluate(sizes):
             return None
     missing = sorted(set(spec.constants) - sizes.keys())
     if missing:

@@ -11,7 +11,7 @@ from string import Formatter
 from paged.errors import KernelSourceError, OperandError
 from paged.kernel.binding import INT32_MAX, Binding
 from paged.kernel.dtypes import element_type
-from paged.kernel.expression import Expression
+from paged.kernel.expression import expression
 from paged.kernel.launch import Extent, LaunchRequest
 from paged.kernel.record import headers, pack, struct_text
 from paged.kernel.source import KernelSource
@@ -92,7 +92,7 @@ def requests(binding: Binding) -> tuple[LaunchRequest, ...]:
             entry=entry_of(spec, launch, chosen),
             grid=_extent(binding, "grid", launch.grid, MAX_GRID),
             block=_block(binding, launch),
-            shared_bytes=Expression(str(launch.shared_bytes)).evaluate(binding.sizes),
+            shared_bytes=expression(str(launch.shared_bytes)).evaluate(binding.sizes),
             arguments=arguments.values,
             pointers=later if i else arguments.pointers,
         )
@@ -111,7 +111,7 @@ def _block(binding: Binding, launch: Launch) -> Extent:
 
 
 def _extent(binding: Binding, kind: str, sizes: Expressions, limits: Extent) -> Extent:
-    values = [Expression(text).evaluate(binding.sizes) for text in expressions(sizes)]
+    values = [expression(text).evaluate(binding.sizes) for text in expressions(sizes)]
     x, y, z = (*values, 1, 1, 1)[:3]
     for value, limit in zip((x, y, z), limits, strict=True):
         if not 0 <= value <= limit:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -39,6 +40,7 @@ class Slot:
     of: Operand | None = None
 
 
+@lru_cache(maxsize=1024)
 def slots(spec: KernelSpec) -> tuple[Slot, ...]:
     """Return all values the spec's kernels are passed, in struct order.
 
@@ -68,6 +70,7 @@ def _slots(spec: KernelSpec) -> Iterator[Slot]:
         yield Slot(scalar.name, kind.cuda, kind.numpy or scalar.dtype)
 
 
+@lru_cache(maxsize=1024)
 def struct_dtype(spec: KernelSpec) -> np.dtype[np.void]:
     """Return the numpy record that the C++ struct equals, byte for byte."""
     fields = [

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from paged.errors import KernelSourceError
 from paged.kernel.dtypes import element_type
-from paged.kernel.expression import Expression
+from paged.kernel.expression import Expression, expression
 from paged.kernel.launch import Intent
 from paged.kernel.source import read_source
 
@@ -55,7 +55,7 @@ class Operand:
     @property
     def axes(self) -> tuple[Expression, ...]:
         """Size of each axis, outermost first."""
-        return tuple(Expression(axis) for axis in self.shape.split())
+        return _axes(self.shape)
 
     @property
     def is_given(self) -> bool:
@@ -203,7 +203,7 @@ class KernelSpec:
             texts.append(str(launch.shared_bytes))
         texts += [t for t in (self.cost.bytes, self.cost.flops) if t is not None]
         for text in texts:
-            unknown = sorted(Expression(text).names - known)
+            unknown = sorted(expression(text).names - known)
             if unknown:
                 self._refuse(f"{text!r} names {', '.join(unknown)}, which no operand's shape has")
         unknown = sorted(set(self.constants) - known)
@@ -251,6 +251,11 @@ class KernelSpec:
         if isinstance(self.source, Path):
             return read_source(self.source), self.source
         return self.source, None
+
+
+@lru_cache(maxsize=4096)
+def _axes(shape: str) -> tuple[Expression, ...]:
+    return tuple(expression(axis) for axis in shape.split())
 
 
 def expressions(sizes: Expressions) -> tuple[str, ...]:
