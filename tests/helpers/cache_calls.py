@@ -41,13 +41,20 @@ class Call:
             operands, kernel_call(spec, *operands, interpret=config, **self.numbers)
         )
 
+    def run_on_gpu(self, spec: KernelSpec) -> Tensors:
+        """Return the same as the kernel makes it on a GPU, in GPU memory."""
+        operands = self._copies("cuda")
+        return self._results(
+            operands, kernel_call(spec, *operands, interpret=False, **self.numbers)
+        )
+
     def reference(self) -> Tensors:
         """Return the same as the reference makes it, in the kernel's dtypes."""
         operands = self._copies()
         return self._results(operands, run_reference(OPS[self.op], operands, self.numbers))
 
-    def _copies(self) -> tuple[torch.Tensor | None, ...]:
-        return tuple(None if t is None else copied(t) for t in self.operands)
+    def _copies(self, device: str = "cpu") -> tuple[torch.Tensor | None, ...]:
+        return tuple(None if t is None else copied(t, device) for t in self.operands)
 
     def _results(self, operands: tuple[torch.Tensor | None, ...], outputs: object) -> Tensors:
         made = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -93,8 +100,8 @@ def difference(results: Tensors, expected: Tensors) -> str | None:
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Return all bytes from a tensor's first element to its last."""
-    return memory_of(tensor).view(torch.uint8)
+    """Return all bytes from a tensor's first element to its last, in host memory."""
+    return memory_of(tensor).view(torch.uint8).cpu()
 
 
 def memory_of(tensor: torch.Tensor) -> torch.Tensor:
@@ -105,8 +112,9 @@ def memory_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.as_strided((1 + sum((n - 1) * s for n, s in pairs),), (1,))
 
 
-def copied(tensor: torch.Tensor) -> torch.Tensor:
+def copied(tensor: torch.Tensor, device: str = "cpu") -> torch.Tensor:
     """Copy a tensor with its strides and the memory between its elements."""
     if tensor.numel() == 0:
-        return tensor.clone()
-    return memory_of(tensor).clone().as_strided(tensor.shape, tensor.stride())
+        return tensor.to(device, copy=True)
+    memory = memory_of(tensor).to(device, copy=True)
+    return memory.as_strided(tensor.shape, tensor.stride())

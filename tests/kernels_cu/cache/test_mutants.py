@@ -115,13 +115,13 @@ MUTANTS = {
         new="plane % kNumHalves * block.stride[kLayerAxis]",
         make=lambda: make_copy([[0, 1]]),
     ),
-    "the vector copy takes rows of other heads for contiguous ones": Mutant(
+    "the vector copy takes spaced rows for contiguous ones": Mutant(
         op="copy_blocks",
         variant="vector",
         file="block_copy.cuh",
         old="return block.stride[kSlotAxis] == shape.head_dim &&",
         new="return true ||",
-        make=lambda: make_copy([[0, 1]], layout="tokens"),
+        make=lambda: make_copy([[0, 1]], layout="odd_pitch"),
     ),
     "the vector copy leaves out the last part": Mutant(
         op="copy_blocks",
