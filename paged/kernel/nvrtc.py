@@ -64,7 +64,7 @@ def compile_cubin(source: KernelSource, arch: str) -> Cubin:
     `source.label`, and BackendUnavailable where the machine has no NVRTC.
     """
     toolkit = find_toolkit()
-    program = _Program(_load(toolkit.library), source)
+    program = _Program(load(toolkit.library), source)
     try:
         compiled = program.compile(options(source, arch, toolkit))
         if not compiled:
@@ -81,12 +81,23 @@ def compile_cubin(source: KernelSource, arch: str) -> Cubin:
 @functools.cache
 def supported_archs() -> tuple[str, ...]:
     """Return the architectures that this machine's NVRTC knows, oldest first."""
-    library = _load(find_toolkit().library)
+    library = load(find_toolkit().library)
     count = ctypes.c_int()
     _check(library, library.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
     numbers = (ctypes.c_int * count.value)()
     _check(library, library.nvrtcGetSupportedArchs(numbers))
     return tuple(f"sm_{number}" for number in numbers)
+
+
+@functools.cache
+def load(path: Path) -> ctypes.CDLL:
+    """Load an NVRTC library into this process, once."""
+    # NVRTC opens its builtins by bare name; those of CUDA 13 lie outside of its search path
+    for builtins in sorted(path.parent.glob("libnvrtc-builtins.so*")):
+        ctypes.CDLL(str(builtins))
+    library = ctypes.CDLL(str(path))
+    library.nvrtcGetErrorString.restype = ctypes.c_char_p
+    return library
 
 
 class _Program:
@@ -152,13 +163,6 @@ def translation_unit(source: KernelSource) -> str:
         f'#line 1 "<prelude of {source.name}>"\n{source.prelude}\n'
         f"#line 1 {json.dumps(source.label)}\n{source.text}"
     )
-
-
-@functools.cache
-def _load(path: Path) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(path))
-    library.nvrtcGetErrorString.restype = ctypes.c_char_p
-    return library
 
 
 def _check(library: ctypes.CDLL, status: int, what: str = "a query") -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from paged.errors import KernelCompileError
-from paged.kernel.nvrtc import ARCHS, compile_cubin, supported_archs, translation_unit
+from paged.kernel.nvrtc import ARCHS, compile_cubin, load, supported_archs, translation_unit
 from paged.kernel.source import KernelSource
 from tests.helpers.cuda_sources import copy_source, needs_nvrtc, scale_source
 
@@ -103,3 +105,19 @@ def test_threads_may_compile_at_once() -> None:
     with ThreadPoolExecutor(2) as pool:
         images = list(pool.map(lambda arch: compile_cubin(copy_source(), arch), ARCHS[:4]))
     assert [cubin.arch for cubin in images] == list(ARCHS[:4])
+
+
+def test_builtins_are_loaded_from_beside_the_library_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("libnvrtc.so.13", "libnvrtc.alt.so.13", "libnvrtc-builtins.so.13.0"):
+        (tmp_path / name).touch()
+    opened: list[str] = []
+
+    def open_library(path: str) -> SimpleNamespace:
+        opened.append(path)
+        return SimpleNamespace(nvrtcGetErrorString=SimpleNamespace())
+
+    monkeypatch.setattr(ctypes, "CDLL", open_library)
+    load(tmp_path / "libnvrtc.so.13")
+    assert [Path(path).name for path in opened] == ["libnvrtc-builtins.so.13.0", "libnvrtc.so.13"]

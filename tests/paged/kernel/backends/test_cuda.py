@@ -188,6 +188,8 @@ def test_a_variable_of_another_size_is_refused(program: CudaProgram) -> None:
         program.write_variable("factors", np.ones(4))
     with pytest.raises(OperandError, match="'num_launches' has 4 bytes, got 8"):
         program.read_variable("num_launches", np.int64, ())
+    with pytest.raises(OperandError, match="'factors' has 16 bytes, got 8"):
+        program.read_variable("factors", np.float32, (2,))
 
 
 @pytest.mark.parametrize(
