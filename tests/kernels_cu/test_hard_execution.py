@@ -7,9 +7,9 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 
-from paged.errors import BackendUnavailable
+from paged.errors import BackendUnavailable, KernelRunError
+from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 from paged.kernel.cubin_cache import cubin
 from paged.kernel.launch import one
 from paged.kernel.source import KernelSource, read_source
@@ -23,7 +23,7 @@ ENTRIES = {
     "control_flow": ["parse_fields", "searches", "odd_even_sort"],
     "dispatch": ["dispatch"],
     "expression_templates": ["transform<float>", "transform<int>"],
-    "locks": ["deposit", "take_turns", "smooth_ring", "mailbox"],
+    "locks": ["deposit", "take_turns", "relay", "smooth_ring", "mailbox"],
     "parameters": ["pack", "map_points", "box_sum"],
     "shared_memory": ["shared_memory"],
     "statics": ["remember"],
@@ -162,7 +162,7 @@ def test_shared_memory_in_all_its_forms(backend: InterpretBackend) -> None:
 
 
 def test_lanes_and_blocks_take_turns(backend: InterpretBackend) -> None:
-    program = load(backend, HARD / "locks.cu", ["deposit", "take_turns"])
+    program = load(backend, HARD / "locks.cu", ENTRIES["locks"])
     amounts = integers(-50, 100, 200)
     account, total, largest = empty(4), empty(1, dtype=torch.float64), empty(1, dtype=torch.float32)
     launch(
@@ -181,6 +181,40 @@ def test_lanes_and_blocks_take_turns(backend: InterpretBackend) -> None:
             grid=9, block=3,
         )  # fmt: skip
         assert sorted(order.tolist()) == list(range(9))
+
+
+def test_warps_take_turns(backend: InterpretBackend) -> None:
+    program, out = load(backend, HARD / "locks.cu", ENTRIES["locks"]), empty(6)
+    launch(program, "relay", Memory("inout", out), grid=1, block=6 * 32)
+    assert out.tolist() == [3**i for i in range(6)]
+
+
+def test_blocks_that_wait_for_each_other_take_a_worker_each() -> None:
+    config = InterpretConfig(num_workers=4, seed=1)
+    program = load(InterpretBackend(config), HARD / "locks.cu", ENTRIES["locks"])
+    ring = normal(4 * 32)
+    expected, scratch = ring.clone(), torch.zeros_like(ring)
+    for _ in range(3):
+        expected = 0.5 * (expected.roll(1) + expected.roll(-1))
+    launch(
+        program, "smooth_ring", Memory("inout", ring), Memory("inout", scratch), one(3, "int32"),
+        grid=4, block=32,
+    )  # fmt: skip
+    assert torch.equal(ring, expected)
+    slot, is_full, total = empty(1), empty(1), empty(1)
+    mailbox = Memory("inout", slot), Memory("inout", is_full), Memory("inout", total)
+    launch(program, "mailbox", *mailbox, one(20, "int32"), grid=2, block=1)
+    assert total.item() == sum(i * i for i in range(21))
+
+
+def test_a_block_that_waits_for_one_not_started_is_an_error_of_the_call() -> None:
+    config = InterpretConfig(num_workers=1, timeout_s=1.0)
+    program = load(InterpretBackend(config), HARD / "locks.cu", ENTRIES["locks"])
+    slot, is_full, total = empty(1), empty(1), empty(1)
+    mailbox = Memory("inout", slot), Memory("inout", is_full), Memory("inout", total)
+    with pytest.raises(KernelRunError, match=r"mailbox: did not end within 1 s"):
+        launch(program, "mailbox", *mailbox, one(20, "int32"), grid=2, block=1)
+    assert total.item() == 0
 
 
 def test_places_on_three_axes(backend: InterpretBackend) -> None:

@@ -1,6 +1,6 @@
-// Blocks and lanes that wait for each other: a spin lock taken by single lanes, a ticket lock, a
-// grid-wide barrier of resident blocks, a producer and a consumer block, and atomics built from
-// compare-and-swap.
+// Blocks, warps and lanes that wait for each other: a spin lock taken by single lanes, a ticket
+// lock, a relay of warps, a grid-wide barrier of resident blocks, a producer and a consumer block,
+// and atomics built from compare-and-swap.
 #include <cuda_runtime.h>
 
 struct Account {
@@ -100,6 +100,19 @@ extern "C" __global__ void smooth_ring(volatile float* ring, volatile float* nex
         ring[i] = next[i];
         grid_barrier();
     }
+}
+
+// The warps of a block write one after the other, each released by the one before it.
+extern "C" __global__ void relay(int* out) {
+    __shared__ volatile int turn;
+    if (threadIdx.x == 0) turn = 0;
+    __syncthreads();
+    const int warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 != 0) return;
+    while (turn != warp) __nanosleep(8);
+    out[warp] = warp == 0 ? 1 : 3 * out[warp - 1];
+    __threadfence_block();
+    turn = warp + 1;
 }
 
 // Block 0 makes squares, block 1 adds them up, through one slot of a mailbox.
