@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig, InterpretProgram
 
+from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig, InterpretProgram
 from paged.kernel.launch import Extent, Intent, LaunchRequest, Pointer
 from paged.kernel.source import KernelSource
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from paged.kernel.backends.interpret import InterpretConfig
 
 from paged.errors import KernelRunError
+from paged.kernel.backends.interpret import InterpretConfig
 from tests.helpers.interpreted import given, launch, marked_line, program, updated
 
 FILE = "failures.cu"
@@ -141,7 +141,7 @@ def test_writing_to_an_input_is_an_error_in_the_function_that_does(operands: Ope
 def test_a_fault_is_told_with_its_line(
     operands: Operands, entry: str, numbers: dict[str, int], expected: str
 ) -> None:
-    text = fails(entry, operands, **numbers)
+    text = fails(entry, operands, None, **numbers)
     assert re.search(expected, text)
     assert at_line(text, entry)
 
@@ -164,7 +164,7 @@ def test_an_endless_loop_is_ended_and_located(operands: Operands) -> None:
 
 def test_a_wait_that_nobody_ends_is_ended() -> None:
     flag = torch.zeros(2, dtype=torch.int32)
-    with pytest.raises(KernelRunError, match="did not end within 0.5 s"):
+    with pytest.raises(KernelRunError, match=r"did not end within 0\.5 s"):
         launch(
             program(FILE, InterpretConfig(timeout_s=0.5)),
             "endless_wait",

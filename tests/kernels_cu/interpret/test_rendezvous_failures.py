@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from paged.kernel.backends.interpret import InterpretConfig
 
 from paged.errors import KernelRunError
+from paged.kernel.backends.interpret import InterpretConfig
 from tests.helpers.interpreted import FOLDER, given, launch, marked_line, program, updated
 
 FILE = "rendezvous_failures.cu"
