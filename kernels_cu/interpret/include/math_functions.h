@@ -6,7 +6,9 @@
 // C names are extern "C" because some C libraries declare them so, and others do not.
 #pragma once
 
-#include <cmath>
+// careful: <cmath> alone leaves ::exp and its kin without their float overloads.
+#include <math.h>
+#include <stdlib.h>
 
 #include "../numerics/inverse_error.h"
 

@@ -1,5 +1,16 @@
 // Device mathematics and integer intrinsics, one row of results a function.
 #include <math_constants.h>
+#include <type_traits>
+
+// C++ names without std:: have overloads for float, and abs for integers too.
+static_assert(std::is_same<decltype(exp(1.0f)), float>::value, "exp of float");
+static_assert(std::is_same<decltype(sqrt(1.0f)), float>::value, "sqrt of float");
+static_assert(std::is_same<decltype(pow(1.0f, 2.0f)), float>::value, "pow of float");
+static_assert(std::is_same<decltype(rsqrt(1.0f)), float>::value, "rsqrt of float");
+static_assert(std::is_same<decltype(abs(1.0f)), float>::value, "abs of float");
+static_assert(std::is_same<decltype(abs(1ll)), long long>::value, "abs of long long");
+static_assert(std::is_same<decltype(min(1u, 1)), unsigned>::value, "min of mixed signs");
+static_assert(std::is_same<decltype(max(1.0f, 1.0)), double>::value, "max of mixed sizes");
 
 __device__ int thread_index() {
     return blockIdx.x * blockDim.x + threadIdx.x;
