@@ -51,7 +51,8 @@ struct PAGED_T2 {
     __nv_fp8x2_storage_t __x;
 
     PAGED_T2() = default;
-    explicit PAGED_T2(double2 a) : __x(__nv_cvt_double2_to_fp8x2(a, __NV_SATFINITE, PAGED_FORMAT)) {}
+    explicit PAGED_T2(double2 a)
+        : __x(__nv_cvt_double2_to_fp8x2(a, __NV_SATFINITE, PAGED_FORMAT)) {}
     explicit PAGED_T2(float2 a) : __x(__nv_cvt_float2_to_fp8x2(a, __NV_SATFINITE, PAGED_FORMAT)) {}
     explicit PAGED_T2(__half2 a) : PAGED_T2(__half22float2(a)) {}
     explicit PAGED_T2(__nv_bfloat162 a) : PAGED_T2(__bfloat1622float2(a)) {}

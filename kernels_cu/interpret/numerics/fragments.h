@@ -24,9 +24,10 @@ inline void load_matrix(const void* const* rows, Registers<count>(&out)[32], int
     for (int row = 0; row < 8; ++row) __builtin_memcpy(elements[row], rows[row], 16);
     for (int lane = 0; lane < 32; ++lane) {
         const int major = lane / 4, minor = 2 * (lane % 4);
-        out[lane].words[index] = is_transposed
-                                     ? pack_pair(elements[minor][major], elements[minor + 1][major])
-                                     : pack_pair(elements[major][minor], elements[major][minor + 1]);
+        const auto* row = elements[major];
+        out[lane].words[index] =
+            is_transposed ? pack_pair(elements[minor][major], elements[minor + 1][major])
+                          : pack_pair(row[minor], row[minor + 1]);
     }
 }
 
