@@ -43,6 +43,17 @@
 // careful: also the spelling of an attribute in libstdc++, which therefore comes first above.
 #define __noinline__ __attribute__((noinline))
 
-#define printf(...) ::paged_interpret::print(__VA_ARGS__)
+// careful: a plain name, since `::printf` and `std::printf` have their own scope before it.
+constexpr auto& paged_print = ::paged_interpret::print;
+namespace std {
+using ::paged_print;
+}
+#define printf(...) paged_print(__VA_ARGS__)
+
+// As nvcc on a device of the first architecture that has all that is interpreted.
+#define __CUDACC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 9
+#define __CUDA_ARCH__ 800
 
 constexpr int warpSize = ::paged_interpret::kWarpSize;

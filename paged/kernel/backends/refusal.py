@@ -38,12 +38,15 @@ RULES = (
     ),
     _rule(r"\b(?:__cluster_dims__|this_cluster|cluster_group)\b", "clusters", _GPU_ONLY),
     _rule(
-        r"\b(?:this_grid|grid_group|this_multi_grid)\b",
+        r"\bthis_grid\s*\(\s*\)\s*\.\s*sync\b|\bthis_multi_grid\b"
+        r"|\b(\w+)\s*=\s*(?:\w+\s*::\s*)*this_grid\s*\(\s*\)"
+        r"(?=[\s\S]*?(?:\b\1\s*\.\s*sync\b|\bsync\s*\(\s*\1\s*\)))",
         *("a barrier of the whole grid", "split the kernel into two launches"),
     ),
     _rule(r"\b__managed__\b", "managed variables", "pass a tensor"),
     _rule(r"\b(?:nvcuda|wmma)\s*::", "the wmma namespace", _PORTABLE),
-    _rule(r"\bcub\s*::|#\s*include\s*<cub/", "CUB", "write the loop, or use " + _GPU_ONLY),
+    _rule(r"\bcub\s*::|#\s*include\s*<cub/", "CUB", "write the loop, or " + _GPU_ONLY),
+    _rule(r"#\s*include\s*<curand", "cuRAND", "draw with a Philox of your own"),
     _rule(r"\bthrust\s*::|#\s*include\s*<thrust/", "Thrust", "write the loop"),
     _rule(r"\b(?:cute|cutlass)\s*::|#\s*include\s*<(?:cute|cutlass)/", "CUTLASS", _GPU_ONLY),
     _rule(

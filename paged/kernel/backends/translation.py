@@ -13,8 +13,10 @@ _HIDDEN = re.compile(
     re.DOTALL,
 )
 _BETWEEN = r"(?:\s|__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|volatile|const)"
+_ATTRIBUTES = r"(?:__attribute__\s*\(\(.*?\)\)\s*|__align__\s*\([^)]*\)\s*)*"
 _EXTERN_SHARED = re.compile(
-    rf"\bextern\b(?P<before>{_BETWEEN}*)\b__shared__\b(?P<middle>[^;\[\]{{}}]*)\[\s*\]\s*;"
+    rf"\bextern\b(?P<before>{_BETWEEN}*)\b__shared__\b(?P<middle>[^;\[\]{{}}]*)\[\s*\]"
+    rf"(?P<after>(?:\[[^;\[\]]*\])*)\s*(?P<attributes>{_ATTRIBUTES});"
 )
 _STATIC_SHARED = re.compile(r"\bstatic(\s+)__shared__\b|\b__shared__(\s+)static\b")
 
@@ -45,10 +47,9 @@ def rewrite_shared(text: str) -> str:
     for found in _EXTERN_SHARED.finditer(code):
         declaration = text[found.start("middle") : found.end("middle")]
         before = text[found.start("before") : found.end("before")]
-        pieces += [
-            text[position : found.start()],
-            f'extern __thread {before}{declaration}[] __asm__("{DYNAMIC_SHARED}");',
-        ]
+        after, attributes = (text[slice(*found.span(n))] for n in ("after", "attributes"))
+        array = f'{declaration}[]{after} __asm__("{DYNAMIC_SHARED}") {attributes}'
+        pieces += [text[position : found.start()], f"extern __thread {before}{array};"]
         position = found.end()
     rewritten = "".join([*pieces, text[position:]])
     code = blank_hidden(rewritten)
