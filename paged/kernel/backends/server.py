@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import sizeof
 from pathlib import Path
 
@@ -25,12 +25,8 @@ from paged.kernel.backends.structures import Answer, Control
 ORDER_FD, ARENA_FD, TEXT_FD = 3, 4, 5
 FIRST_FREE_FD = 16
 TEXT_BYTES = 65536
-KEPT_ARENA_BYTES = 256 * 1024 * 1024
+KEPT_ARENA_BYTES = 64 * 1024 * 1024
 GRACE_S = 2.0
-
-
-class ServerGone(KernelRunError):
-    """The server process ended before it answered."""
 
 
 class Server:
@@ -47,7 +43,7 @@ class Server:
             (os.POSIX_SPAWN_DUP2, fd, target)
             for fd, target in zip(given, (ORDER_FD, ARENA_FD, TEXT_FD), strict=True)
         ]
-        self._pid = os.posix_spawn(
+        self.pid = os.posix_spawn(
             str(program), [str(program)], dict(os.environ), file_actions=actions, setpgroup=0
         )
         theirs.close()
@@ -56,10 +52,24 @@ class Server:
 
     def close(self) -> None:
         """End the process, and with it a launch that still runs."""
+        self.disconnect()
+        with suppress(ProcessLookupError, ChildProcessError):  # another has waited for it
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+    def disconnect(self) -> None:
+        """Close this side's ends: an idle process then ends by itself."""
         self._orders.close()
         os.close(self.arena)
         os.close(self._text)
-        os.waitpid(self._pid, 0)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process has not ended."""
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:  # another has waited for it
+            return False
 
     def resize(self, num_bytes: int, *, fresh: bool) -> None:
         """Give the arena at least this size; fresh: all zeros. Mutates the arena."""
@@ -77,16 +87,33 @@ class Server:
         """Have a launch carried out, passing on what the kernel prints.
 
         Past the time limit the child is asked to report where it is, then killed.
-        Raises ServerGone where the server dies.
+        Raises KernelRunError where the server dies.
         """
+        self._send(order)
+        self._wait_for_answer(timeout_s)
+        self._pass_text_on()
+        return self._receive()
+
+    def _send(self, order: bytes) -> None:
         try:
             self._orders.send(order)
         except OSError as error:
-            raise ServerGone(f"the launch's server has gone: {error.strerror}") from error
+            raise KernelRunError(f"the launch's server has gone: {error.strerror}") from error
+
+    def _receive(self) -> Answer:
+        try:
+            data = self._orders.recv(TEXT_BYTES)
+        except OSError as error:
+            raise KernelRunError(f"the launch's server has gone: {error.strerror}") from error
+        if not data:
+            raise KernelRunError("the launch's server has ended")
+        return Answer.from_buffer_copy(data)
+
+    def _wait_for_answer(self, timeout_s: float) -> None:
         poller = select.poll()
         poller.register(self._orders, select.POLLIN)
         poller.register(self._text, select.POLLIN)
-        stops = iter(((signal.SIGUSR2, GRACE_S), (signal.SIGKILL, GRACE_S)))
+        stops = iter((signal.SIGUSR2, signal.SIGKILL))
         deadline_s = time.monotonic() + timeout_s
         while True:
             left_s = deadline_s - time.monotonic()
@@ -94,16 +121,13 @@ class Server:
             if self._text in ready:
                 self._pass_text_on()
             if self._orders.fileno() in ready:
-                break
+                return
             if left_s <= 0:
-                stop, grace_s = next(stops, (signal.SIGKILL, GRACE_S))
+                stop = next(stops, None)
+                if stop is None:
+                    raise KernelRunError("the launch's server does not answer")
                 self._signal_child(stop)
-                deadline_s = time.monotonic() + grace_s
-        data = self._orders.recv(TEXT_BYTES)
-        self._pass_text_on()
-        if not data:
-            raise ServerGone("the launch's server has ended")
-        return Answer.from_buffer_copy(data)
+                deadline_s = time.monotonic() + GRACE_S
 
     def _pass_text_on(self) -> None:
         while True:
@@ -148,8 +172,11 @@ class ServerPool:
         with self._lock:
             if self._owner != os.getpid():  # a fork of the process they serve
                 self._idle, self._owner = [], os.getpid()
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                server = self._idle.pop()
+                if server.is_alive:
+                    return server
+                server.close()
         return Server(self._program)
 
 

@@ -1,0 +1,74 @@
+"""The host compiler is found by CXX or PATH, and told apart by version and CPU."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from paged.errors import BackendUnavailable
+from paged.kernel.backends.host_compiler import GCC_FLAGS, HostCompiler, find_compiler
+
+
+def test_a_compiler_is_found_with_its_version() -> None:
+    compiler = find_compiler()
+    assert compiler.version
+    assert "-ffp-contract=off" in compiler.flags
+
+
+def test_the_chosen_compiler_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "mycxx"
+    script.write_text("#!/bin/sh\necho my compiler 1.0 clang $1\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", f"{script} --extra")
+    compiler = find_compiler()
+    assert compiler.command == (str(script), "--extra")
+    assert compiler.version == "my compiler 1.0 clang --extra"
+    assert not set(GCC_FLAGS) & set(compiler.flags)
+
+
+def test_without_a_compiler_the_backend_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(BackendUnavailable, match=r"found none of: g\+\+, clang\+\+"):
+        find_compiler()
+    monkeypatch.setenv("CXX", "absent-cxx")
+    with pytest.raises(BackendUnavailable, match="found none of: absent-cxx"):
+        find_compiler()
+
+
+def test_other_machines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setenv("PATH", str(tmp_path))  # so that no earlier answer is found again
+    monkeypatch.setenv("CXX", "some-other-cxx")
+    with pytest.raises(BackendUnavailable, match="runs on x86-64, got aarch64"):
+        find_compiler()
+
+
+def test_a_refused_text_gives_the_compilers_messages() -> None:
+    binary, messages = find_compiler().compile("int f( {", ("-shared",), {})
+    assert binary is None
+    assert "error" in messages
+
+
+def test_headers_are_found_before_others() -> None:
+    compiler = find_compiler()
+    text = '#include "a/b.h"\nstatic_assert(VALUE == 7, "");'
+    binary, messages = compiler.compile(text, ("-shared",), {"a/b.h": "#define VALUE 7\n"})
+    assert binary is not None, messages
+    assert binary.startswith(b"\x7fELF")
+
+
+def test_the_preprocessor_alone() -> None:
+    assert "int seven = 7;" in (find_compiler().preprocess("int seven = X;", ("-DX=7",)) or "")
+    assert find_compiler().preprocess('#include "absent.h"', ()) is None
+
+
+def test_the_fingerprint_tells_compilers_apart() -> None:
+    one = HostCompiler(command=("g++",), version="g++ 1")
+    two = HostCompiler(command=("g++",), version="g++ 2")
+    assert one.fingerprint != two.fingerprint
+    assert one.fingerprint == HostCompiler(command=("c++",), version="g++ 1").fingerprint

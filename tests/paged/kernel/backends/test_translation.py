@@ -1,0 +1,117 @@
+"""CUDA text becomes C++ text, line for line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paged.kernel.backends.translation import (
+    blank_hidden,
+    dynamic_arrays,
+    line_of,
+    rewrite_shared,
+    translate,
+    translate_headers,
+)
+from paged.kernel.source import KernelSource
+
+NAME = '__asm__("paged_dynamic_shared")'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("extern __shared__ float x[];", f"extern __thread  float x[] {NAME};"),
+        ("extern  volatile __shared__ int x[ ] ;", f"extern __thread   volatile  int x[] {NAME};"),
+        (
+            "extern __shared__ __align__(16) char x[];",
+            f"extern __thread  __align__(16) char x[] {NAME};",
+        ),
+        ("static __shared__ int x[4];", " __shared__ int x[4];"),
+        ("__shared__ static int x[4];", " __shared__ int x[4];"),
+        ("__shared__ int x[4];", "__shared__ int x[4];"),
+        ("// extern __shared__ int x[];", "// extern __shared__ int x[];"),
+        ('"extern __shared__ int x[];"', '"extern __shared__ int x[];"'),
+        ("extern __shared__ int x;", "extern __shared__ int x;"),
+    ],
+)
+def test_shared_declarations(text: str, expected: str) -> None:
+    assert tokens(rewrite_shared(text)) == tokens(expected)
+
+
+def tokens(text: str) -> list[str]:
+    return text.replace(";", " ; ").split()
+
+
+def test_lines_stay_where_they_are() -> None:
+    text = "a\nextern __shared__\n  float\n  x[];\nb\nstatic\n__shared__ int y;\nc"
+    assert rewrite_shared(text).count("\n") == text.count("\n")
+    assert rewrite_shared(text).splitlines()[-1] == "c"
+
+
+def test_comments_and_literals_are_blanked_in_place() -> None:
+    text = 'a /* b\nc */ d // e\n"f\\"g" \'h\' 1\'000 R"x(i\n)x" j'
+    code = blank_hidden(text)
+    assert len(code) == len(text)
+    assert code.split() == ["a", "d", "1'000", "j"]
+    assert [i for i, c in enumerate(code) if c == "\n"] == [
+        i for i, c in enumerate(text) if c == "\n"
+    ]
+
+
+def test_lines_are_counted_from_one() -> None:
+    assert [line_of("a\nb\nc", offset) for offset in (0, 2, 4)] == [1, 2, 3]
+
+
+def test_dynamic_arrays_are_named_by_their_namespaces() -> None:
+    text = """
+    extern __shared__ int one[];
+    namespace a { namespace b::c { void f() { extern __shared__ int two[]; } }
+    namespace { extern __shared__ int three[]; } }
+    void g() { if (x) { extern __shared__ int four[]; } }
+    """
+    assert dynamic_arrays(text) == [
+        "one",
+        "_ZN1a1b1c3twoE",
+        "_ZN1a12_GLOBAL__N_15threeE",
+        "four",
+    ]
+
+
+def test_a_source_is_prelude_text_and_a_launcher_for_each_entry() -> None:
+    source = KernelSource(
+        name="k",
+        text="__global__ void k() { extern __shared__ int x[]; }",
+        prelude="struct Params {};",
+        entries=("k", "t<int, 4>"),
+    )
+    lines = translate(source).splitlines()
+    assert lines[:2] == ["struct Params {};", '#line 1 "<k>"']
+    text = "\n".join(lines)
+    assert "paged_interpret::call(&k, a)" in text
+    assert "paged_interpret::call(&t<int, 4>, a)" in text
+    assert "paged_dynamic_shared_address" in text
+
+
+def test_a_source_without_dynamic_shared_memory_has_none() -> None:
+    source = KernelSource(name="k", text="__global__ void k() {}", entries=("k",))
+    assert "paged_dynamic_shared" not in translate(source)
+
+
+def test_headers_are_rewritten_where_they_declare_shared_memory(tmp_path: Path) -> None:
+    (tmp_path / "plain.cuh").write_text("int x;\n")
+    (tmp_path / "shared.cuh").write_text("extern __shared__ int y[];\n")
+    plain = KernelSource(
+        name="k", text='#include "plain.cuh"\n', entries=("k",), include_dirs=(tmp_path,)
+    )
+    assert translate_headers(plain) == {}
+    both = KernelSource(
+        name="k",
+        text='#include "plain.cuh"\n#include "shared.cuh"\n',
+        entries=("k",),
+        include_dirs=(tmp_path,),
+    )
+    headers = translate_headers(both)
+    assert headers["plain.cuh"] == '#line 1 "plain.cuh"\nint x;\n'
+    assert NAME in headers["shared.cuh"]
