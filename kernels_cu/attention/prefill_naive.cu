@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(paged::kThreads)
   const int row = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
   const bool exists = row < tile.num_rows;
   const int position = tile.first_position + token_of_row(p, tile, row);
-  const KeyRange seen = exists ? keys_seen_from(p, position, tile.num_keys) : KeyRange{0, 0};
+  const KeyRange seen = exists ? keys_seen_from(p, position) : KeyRange{0, 0};
   const bool has_slope = exists && p.alibi_slopes != nullptr;
   const float slope = has_slope ? p.alibi_slopes[head_of_row(p, tile, row)] : 0.0f;
   queries += row * kPitch;

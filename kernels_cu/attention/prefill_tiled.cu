@@ -58,7 +58,7 @@ __device__ Row make_row(const AttentionParams& p, const RowTile& tile, int row) 
   const int position = tile.first_position + token_of_row(p, tile, row);
   const int head = head_of_row(p, tile, row);
   const float slope = p.alibi_slopes == nullptr ? 0.0f : p.alibi_slopes[head];
-  return {keys_seen_from(p, position, tile.num_keys), position, slope, {}};
+  return {keys_seen_from(p, position), position, slope, {}};
 }
 
 // Turn products of queries and keys into logits, those of keys that a row does not see into

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "softmax.cuh"
+#include "visible_keys.cuh"
 
 namespace paged {
 
@@ -24,11 +25,6 @@ struct RowTile {
   int first_row;       // of this tile, within the sequence
   int num_rows;        // of this tile; 0 where the block has nothing to do
   int first_position;  // position of the sequence's first query token
-  int num_keys;        // that exist in the pool
-};
-
-struct KeyRange {
-  int begin, end;
 };
 
 // Return how many tiles of the grid come before a sequence's own: at least as many as needed.
@@ -63,9 +59,7 @@ __device__ RowTile find_row_tile(const AttentionParams& p, int tile) {
   found.first_row = (tile - tiles_before<kTileRows>(p, found.seq)) * kTileRows;
   found.num_rows = max(0, min(kTileRows, num_tokens * p.group_size - found.first_row));
   const int seq_len = is_padding ? 0 : p.seq_lens[found.seq];
-  const long long capacity = 1LL * p.max_blocks * p.block_size;
   found.first_position = seq_len - num_tokens;
-  found.num_keys = static_cast<int>(min(static_cast<long long>(seq_len), capacity));
   return found;
 }
 
@@ -85,27 +79,18 @@ __device__ inline long long output_row(const AttentionParams& p, const RowTile& 
   return token * p.num_q_heads + head_of_row(p, tile, row);
 }
 
-// Return the keys that a query at this position sees; none where begin >= end.
-__device__ inline KeyRange keys_seen_from(const AttentionParams& p, int position, int num_keys) {
-  // careful: position - window would overflow for a window of INT_MAX and a negative position
-  const int begin = position < p.window ? 0 : position - p.window + 1;
-  return {begin, min(position + 1, num_keys)};
-}
-
 // Return the keys that any row of the tile sees.
 __device__ inline KeyRange keys_seen(const AttentionParams& p, const RowTile& tile) {
   const int first = tile.first_position + token_of_row(p, tile, 0);
   const int last = tile.first_position + token_of_row(p, tile, tile.num_rows - 1);
-  return {keys_seen_from(p, first, tile.num_keys).begin,
-          keys_seen_from(p, last, tile.num_keys).end};
+  return {keys_seen_from(p, first).begin, keys_seen_from(p, last).end};
 }
 
 // Return the keys that every row of the tile sees; none where begin >= end.
 __device__ inline KeyRange keys_seen_by_all(const AttentionParams& p, const RowTile& tile) {
   const int first = tile.first_position + token_of_row(p, tile, 0);
   const int last = tile.first_position + token_of_row(p, tile, tile.num_rows - 1);
-  return {keys_seen_from(p, last, tile.num_keys).begin,
-          keys_seen_from(p, first, tile.num_keys).end};
+  return {keys_seen_from(p, last).begin, keys_seen_from(p, first).end};
 }
 
 // Add the sink of a row's head, if it has one. Returns the factor for the row's output.

@@ -11,6 +11,10 @@
 
 namespace paged {
 
+struct KeyRange {
+  int begin, end;  // none where begin >= end
+};
+
 struct VisibleKeys {
   int sequence;     // num_seqs for padding
   int position;     // of the token in its sequence; below 0 where it precedes all keys
@@ -38,16 +42,23 @@ __device__ inline int sequence_of(const Params& p, int token) {
   return low;
 }
 
+// The keys that a token at this position sees, as far as the table reaches.
+template <class Params>
+__device__ inline KeyRange keys_seen_from(const Params& p, int position) {
+  const long long capacity = static_cast<long long>(p.max_blocks) * p.block_size;
+  const long long end = min(position + 1LL, capacity);
+  // careful: position - window would overflow for a window of INT_MAX and a negative position
+  const int begin = position < p.window ? 0 : position - p.window + 1;
+  return {begin, static_cast<int>(max(end, 0LL))};
+}
+
 template <class Params>
 __device__ inline VisibleKeys find_visible_keys(const Params& p, int token) {
   const int sequence = sequence_of(p, token);
   if (sequence == p.num_seqs) return {sequence, 0, 0, 0, true};
   const int position = p.seq_lens[sequence] - p.query_start[sequence + 1] + token;
-  const long long capacity = static_cast<long long>(p.max_blocks) * p.block_size;
-  const long long end = min(position + 1LL, capacity);
-  // careful: position - window would overflow for a window of INT_MAX and a negative position
-  const int begin = position < p.window ? 0 : position - p.window + 1;
-  return {sequence, position, begin, static_cast<int>(max(end, 0LL)), false};
+  const KeyRange seen = keys_seen_from(p, position);
+  return {sequence, position, seen.begin, seen.end, false};
 }
 
 }  // namespace paged

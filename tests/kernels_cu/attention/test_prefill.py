@@ -20,8 +20,9 @@ from paged.kernel.ops.attention_cases import (
 )
 from paged.kernel.ops.pairwise import pairwise
 from paged.kernel.spec import KernelSpec
-from paged.kernel.variant import find_variant, load_variant
+from paged.kernel.variant import find_variant
 from tests.helpers.attention_matrix import Batch, decode, fault, run
+from tests.helpers.cache_calls import mutant_of
 
 NAMES = ("prefill_naive", "prefill_tiled")
 
@@ -180,12 +181,12 @@ class Mutant(NamedTuple):
     new: str
 
 
-PREFILL, HALF_TILE = "include/prefill.cuh", "include/half_tile.cuh"
-NAIVE, TILED = "attention/prefill_naive.cu", "attention/prefill_tiled.cu"
+PREFILL, VISIBLE, HALF_TILE = "prefill.cuh", "visible_keys.cuh", "half_tile.cuh"
+NAIVE, TILED = "prefill_naive.cu", "prefill_tiled.cu"
 MUTANTS = {
     "prefill_naive": (
-        Mutant("window one too wide", PREFILL, "position - p.window + 1;", "position - p.window;"),
-        Mutant("sees the next key", PREFILL, "min(position + 1,", "min(position + 2,"),
+        Mutant("window one too wide", VISIBLE, "position - p.window + 1;", "position - p.window;"),
+        Mutant("sees the next key", VISIBLE, "min(position + 1LL", "min(position + 2LL"),
         Mutant("tiles of the wrong sequence", PREFILL, "middle) <= tile", "middle) < tile"),
         Mutant("all under the first head", PREFILL, "blockIdx.y * p.group_size + ", ""),
         Mutant("sink without rescaling", PREFILL, "return factor * sums", "return sums"),
@@ -210,23 +211,12 @@ MUTANTS = {
 }
 
 
-def mutated(name: str, mutant: Mutant, folder: Path) -> KernelSpec:
-    """Return a variant read from copies of its files, one of them changed."""
-    for file in (f"attention/{name}.cu", PREFILL, HALF_TILE):
-        text = (OP.variants_dir.parent / file).read_text()
-        if file == mutant.file:
-            assert text.count(mutant.old) == 1, f"{mutant.fault}: {mutant.old!r} is not in {file}"
-            text = text.replace(mutant.old, mutant.new)
-        (folder / Path(file).name).write_text(text)
-    return load_variant(OP, folder / f"{name}.cu").spec
-
-
 @pytest.mark.parametrize(
     ("name", "mutant"),
     [pytest.param(n, m, id=f"{n}-{m.fault}") for n in NAMES for m in MUTANTS[n]],
 )
 def test_a_wrong_kernel_is_found(name: str, mutant: Mutant, tmp_path: Path) -> None:
-    spec = mutated(name, mutant, tmp_path)
+    spec = mutant_of(find_variant(OP, name).spec, tmp_path, mutant.file, mutant.old, mutant.new)
     assert is_found(spec, EVERYTHING) or is_found(spec, replace(PLAIN, window=33))
 
 
