@@ -26,6 +26,10 @@ ENTRIES = {
     "locks": ["deposit", "take_turns", "relay", "smooth_ring", "mailbox"],
     "parameters": ["pack", "map_points", "box_sum"],
     "shared_memory": ["shared_memory"],
+    "spelling": [
+        *("declared_first", "outer::fill<float>", "outer::fill<int, 8, kPlain, true>"),
+        *("outer::fill<double, 2, kPlain, true>", "outer::add_all<int, short, double>", "arrays"),
+    ],
     "statics": ["remember"],
     "subwarps": ["subwarps"],
     "wide_grid": ["where_am_i"],

@@ -160,6 +160,36 @@ def _escape_time(x: int, y: int) -> int:
     return 50
 
 
+def test_declarations_in_every_spelling(
+    backend: InterpretBackend, capfd: pytest.CaptureFixture[str]
+) -> None:
+    floats, ints = "outer::fill<float>", "outer::fill<int, 8, kPlain, true>"
+    doubles, add_all = "outer::fill<double, 2, kPlain, true>", "outer::add_all<int, short, double>"
+    entries = ["declared_first", floats, ints, doubles, add_all, "arrays"]
+    program = load(backend, HARD / "spelling.cu", entries)
+    for entry, dtype, expected in (
+        ("declared_first", torch.int32, [32787, 32788]),
+        (floats, torch.float32, [8, 8]),
+        (ints, torch.int32, [-8, -8]),
+        (doubles, torch.float64, [3.25, 3.25]),
+    ):
+        out = empty(2, dtype=dtype)
+        launch(program, entry, Memory("out", out), grid=1, block=2)
+        assert out.tolist() == expected
+    total = empty(1, dtype=torch.float32)
+    numbers = one(1, "int32"), one(-3, "int16"), one(0.5, "float64")
+    launch(program, add_all, Memory("out", total), *numbers, grid=1, block=1)
+    assert total.item() == -1.5
+
+    out = empty(2, 16)
+    launch(program, "arrays", Memory("out", out), grid=1, block=(8, 2), shared_bytes=512)
+    assert out[0].tolist() == [7 + 7 + sum(range(8, 16)) + 5 + 127 + 3] * 16
+    assert out[1].tolist() == [6 + 700 + 10000 * (3 + i % 2) + i for i in range(16)]
+    assert capfd.readouterr().out == (
+        "row  1.50|42  |z 1099511627776 %\n0000BEEF 1.234568e+04 1e-07\n"
+    )
+
+
 def test_variables_outlive_a_launch(backend: InterpretBackend) -> None:
     program = load(backend, HARD / "statics.cu", ["remember"])
     results: list[list[float]] = []

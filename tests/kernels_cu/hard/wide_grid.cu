@@ -20,12 +20,11 @@ __device__ __forceinline__ unsigned flat(uint3 index, dim3 extent) {
 extern "C" __global__ void where_am_i(Place* places, ushort2* corners, unsigned long long* votes) {
     const cg::thread_block block = cg::this_thread_block();
     const unsigned rank = flat(threadIdx, blockDim);
-    const unsigned block_rank = flat(blockIdx, gridDim);
-    const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
-    const unsigned i = block_rank * threads + rank;
+    const cg::grid_group grid = cg::this_grid();
+    const unsigned i = flat(blockIdx, gridDim) * block.size() + rank;
     const auto warp = cg::tiled_partition<32>(block);
 
-    places[i] = Place{threadIdx, blockIdx, block.thread_rank(), warp.thread_rank()};
+    places[grid.thread_rank()] = Place{threadIdx, blockIdx, block.thread_rank(), warp.thread_rank()};
     const dim3 corner = block.group_index();
     corners[i] = make_ushort2(corner.x + corner.y, corner.z + block.group_dim().z);
 
