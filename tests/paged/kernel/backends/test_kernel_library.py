@@ -1,0 +1,98 @@
+"""Sources are compiled once, by content, and their kernels found by entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paged.errors import KernelCompileError, KernelSourceError
+from paged.kernel.backends import kernel_library
+from paged.kernel.backends.host_compiler import HostCompiler, find_compiler
+from paged.kernel.backends.kernel_library import KernelLibrary, build_library
+from paged.kernel.backends.runtime_library import load_runtime
+from paged.kernel.source import KernelSource
+
+TEXT = "template <class T> __global__ void k(T* out, char x, double y, short z) { *out = x; }\n"
+
+
+def build(source: KernelSource, optimize: str = "-O1") -> KernelLibrary:
+    compiler = find_compiler()
+    return build_library(source, compiler, load_runtime(compiler), optimize)
+
+
+def source_of(text: str = TEXT, *entries: str, **more: object) -> KernelSource:
+    return KernelSource(name="k", text=text, entries=entries or ("k<int>",), **more)  # type: ignore[arg-type]
+
+
+def test_kernels_know_the_sizes_of_their_parameters() -> None:
+    library = build(source_of(TEXT, "k<int>", "k<char>"))
+    assert library.kernel("k<int>").parameter_bytes == (8, 1, 8, 2)
+    assert library.kernel("k<int>").address != library.kernel("k<char>").address
+
+
+def test_an_entry_that_was_not_built_is_an_error() -> None:
+    with pytest.raises(KernelSourceError, match="no entry 'k<float>' in k: it has k<int>"):
+        build(source_of()).kernel("k<float>")
+
+
+def test_a_source_without_entries_is_an_error() -> None:
+    with pytest.raises(KernelSourceError, match="expected at least one entry"):
+        build(KernelSource(name="k", text=TEXT, entries=()))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n\n__global__ void k() { return undeclared; }", "<k>:3:"),
+        ("__global__ void other() {}", "<entries>"),
+        ('static_assert(VALUE == 3, "value");', "value"),
+    ],
+)
+def test_a_refused_source_gives_the_compilers_own_text(text: str, expected: str) -> None:
+    source = source_of(text, "k", defines=(("VALUE", "2"),))
+    with pytest.raises(KernelCompileError) as caught:
+        build(source)
+    assert expected in str(caught.value)
+
+
+def test_equal_content_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path))
+    compiled: list[str] = []
+    compile_text = HostCompiler.compile
+
+    def count(self: HostCompiler, *arguments: object) -> object:
+        compiled.append("once")
+        return compile_text(self, *arguments)  # type: ignore[arg-type]
+
+    loaded = load_runtime(find_compiler())
+    monkeypatch.setattr(HostCompiler, "compile", count)
+    for expected, source, optimize in (
+        (1, source_of(), "-O1"),
+        (1, source_of(), "-O1"),
+        (2, source_of(), "-O2"),
+        (3, source_of(TEXT + "// changed"), "-O1"),
+        (4, source_of(TEXT, "k<int>", defines=(("A", "1"),)), "-O1"),
+    ):
+        build_library(source, find_compiler(), loaded, optimize)
+        assert len(compiled) == expected
+
+
+def test_a_changed_header_of_the_interpreter_compiles_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path))
+    first = build(source_of()).loaded.path
+    monkeypatch.setattr(kernel_library, "header_fingerprint", lambda: "other")
+    assert build(source_of()).loaded.path != first
+
+
+def test_quoted_headers_lie_beside_the_source_or_in_its_folders(tmp_path: Path) -> None:
+    (tmp_path / "own.cuh").write_text("#define OWN 1\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "other.cuh").write_text("extern __shared__ int tile[];\n")
+    text = '#include "own.cuh"\n#include "other.cuh"\n__global__ void k(int* p) { *p = tile[OWN]; }'
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    source = source_of(text, "k", path=path, include_dirs=(tmp_path / "more",))
+    assert build(source).kernel("k").parameter_bytes == (8,)
