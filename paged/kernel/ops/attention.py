@@ -183,8 +183,18 @@ def least_work(binding: Binding) -> Work:
 
 
 def choose(binding: Binding) -> str:
-    """Return the variant for a call on a GPU: keys split among blocks while queries are few."""
-    return "v2" if binding.scalars["max_query_len"] == 1 else "v1g"
+    """Return the variant for a call on a GPU.
+
+    Keys are split among blocks while each sequence has one query; else queries share tiles of
+    keys, on tensor cores where types and head_dim allow.
+    """
+    head_dim = binding.sizes["head_dim"]
+    if head_dim % 8 != 0 or head_dim > 256:
+        return "v0"
+    if binding.scalars["max_query_len"] == 1:
+        return "v2"
+    has_tensor_cores = "float32" not in binding.types.values() and head_dim % 16 == 0
+    return "prefill_tiled" if has_tensor_cores else "prefill_naive"
 
 
 OP = Op(

@@ -11,6 +11,7 @@ import torch
 
 from paged.errors import KernelRunError, OperandError
 from paged.kernel.backends.interpret import InterpretConfig
+from paged.kernel.binding import bind
 from paged.kernel.ops.attention import OP
 from paged.kernel.ops.attention_cases import (
     LAYOUTS,
@@ -170,6 +171,19 @@ def test_the_tiled_variant_names_the_types_it_takes() -> None:
     )
     with pytest.raises(OperandError, match="'query' must be float16 or bfloat16, got float32"):
         run(spec, problem)
+
+
+@pytest.mark.parametrize("num_queries", [1, 2])
+@pytest.mark.parametrize("head_dim", [20, 64, 72, 128, 256, 320])
+@pytest.mark.parametrize("q_t", ["float32", "float16"])
+def test_the_chosen_variant_takes_the_call(q_t: str, head_dim: int, num_queries: int) -> None:
+    case = AttentionCase(
+        q_t=q_t, kv_t=q_t, head_dim=head_dim, seq_lens=(5,), query_lens=(num_queries,)
+    )
+    problem = make_problem(case)
+    name = OP.choose(bind(OP.signature, problem.operands, problem.numbers))
+    assert name.startswith("prefill") == (num_queries > 1 and head_dim not in (20, 320))
+    bind(find_variant(OP, name).spec, problem.operands, problem.numbers)
 
 
 class Mutant(NamedTuple):
