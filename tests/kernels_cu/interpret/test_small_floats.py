@@ -153,6 +153,8 @@ def random_operands(under: Under, count: int, seed: int) -> torch.Tensor:
 
 def test_binary_functions_are_rounded_once(under: Under) -> None:
     a, b = (random_operands(under, 100_000, seed) for seed in (2, 3))
+    special = torch.tensor([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0], dtype=a.dtype)
+    a[:49], b[:49] = special.repeat(7), special.repeat_interleave(7)
     rows = under.kernels.run("binary", a, b, dtype=under.format.dtype, num_rows=len(BINARY))
     for row, name in zip(rows, BINARY, strict=True):
         assert_codes(codes_of(row), expected_binary(under.format, name, a, b), name)
