@@ -27,7 +27,7 @@ def spec(request: pytest.FixtureRequest) -> KernelSpec:
 
 
 def test_undefined_values_after_the_end_stay_out(spec: KernelSpec) -> None:
-    """vLLM #936, flash-attention #1745 and #2374, FlashInfer #941: 0 * NaN in the last block."""
+    """Reported as vLLM #936, flash-attention #1745 and #2374, FlashInfer #941: 0 * NaN."""
     pool = make_problem(DECODE).operands[1]
     assert pool is not None
     assert torch.isnan(pool).any()
@@ -35,7 +35,7 @@ def test_undefined_values_after_the_end_stay_out(spec: KernelSpec) -> None:
 
 
 def test_slots_that_are_not_visible_are_not_read(spec: KernelSpec) -> None:
-    """vLLM #47305, #49588: blocks past the end or before the window have no valid id."""
+    """Reported as vLLM #47305, #49588: reads past the end and before the window."""
     assert fault(spec, replace(DECODE, seq_lens=(17, 40, 1100, 5000), window=70)) is None
 
 
@@ -100,7 +100,7 @@ def test_the_lse_does_not_depend_on_splits(spec: KernelSpec) -> None:
 
 
 def test_offsets_pass_two_to_the_31_elements(spec: KernelSpec) -> None:
-    """vLLM #50427, flash-attention #772, ROCm/ATOM #702: ids up to 2^24, strides of 2^30."""
+    """Reported as vLLM #50427, flash-attention #772, ROCm/ATOM #702: ids up to 2^24."""
     case = replace(DECODE, block_size=1, num_kv_heads=1, seq_lens=(3,), query_lens=(1,))
     problem = make_problem(case)
     query, near, tables, *others = problem.operands
@@ -159,7 +159,7 @@ def test_scales_count(spec: KernelSpec) -> None:
 
 
 def test_there_is_no_limit_of_length(spec: KernelSpec) -> None:
-    """vLLM #1370 and #1510: logits in shared memory ended at 41,000 keys."""
+    """Reported as vLLM #1370 and #1510: logits in shared memory ended at 41,000 keys."""
     case = replace(DECODE, num_kv_heads=1, seq_lens=(42_000,), query_lens=(1,), block_size=256)
     assert fault(spec, case) is None
 

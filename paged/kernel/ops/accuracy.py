@@ -56,7 +56,8 @@ def _turned(
         lengths = math.sqrt(float(a @ a) * float(b @ b))
         return 1 - float(a @ b) / lengths if lengths else float(a @ a)
 
-    limit = 2 * turn(low_precision) + 1e-6
+    # 1 - cosine grows with the square of the error
+    limit = 4 * turn(low_precision) + 1e-6
     if turn(values) > limit:
         return f"{name}: 1 - cosine to the exact result is {turn(values):.3g}, at most {limit:.3g}"
     return None
