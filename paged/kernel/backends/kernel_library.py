@@ -102,7 +102,6 @@ def build_library(
 
 def _compile(source: KernelSource, compiler: HostCompiler, loaded: Runtime, optimize: str) -> bytes:
     options = [
-        *(f"-D{name}={value}" for name, value in source.defines),
         *("-DPAGED_INTERPRET=1", "-include", str(FORCED_HEADER)),
         *("-I", str(INCLUDE_DIR)),
         *(option for folder in source.search_dirs for option in ("-iquote", str(folder.resolve()))),

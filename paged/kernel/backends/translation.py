@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 from paged.kernel.source import KernelSource
 
@@ -22,6 +24,9 @@ _STATIC_SHARED = re.compile(r"\bstatic(\s+)__shared__\b|\b__shared__(\s+)static\
 
 _SCOPE = re.compile(r"\bnamespace\b\s*(?P<names>[\w:\s]*?)\s*\{|[{}]")
 
+_ANGLED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>]+)>", re.MULTILINE)
+
+INCLUDE_DIR = Path(__file__).resolve().parents[3] / "kernels_cu" / "interpret" / "include"
 DYNAMIC_SHARED = "paged_dynamic_shared"
 
 
@@ -89,10 +94,15 @@ def _namespaces(code: str) -> list[str]:
 
 
 def translate(source: KernelSource) -> str:
-    """Return the C++ text of a source: prelude, text, and a launcher for each entry."""
+    """Return the C++ text of a source: macros, prelude, text, and a launcher for each entry.
+
+    CUDA's own headers come before the macros, which might be named as something inside them.
+    """
     texts = (source.text, *source.headers.values())
     arrays = sorted({name for text in texts for name in dynamic_arrays(text)})
     parts = (
+        *_cuda_includes((source.prelude, *texts)),
+        *(f"#define {name} {value}" for name, value in source.defines),
         source.prelude,
         _line_directive(source.label),
         rewrite_shared(source.text),
@@ -100,6 +110,11 @@ def translate(source: KernelSource) -> str:
         _footer(source, arrays),
     )
     return "\n".join(parts)
+
+
+def _cuda_includes(texts: Iterable[str]) -> list[str]:
+    names = {name for text in texts for name in _ANGLED.findall(text)}
+    return [f"#include <{name}>" for name in sorted(names) if (INCLUDE_DIR / name).is_file()]
 
 
 def translate_headers(source: KernelSource) -> dict[str, str]:

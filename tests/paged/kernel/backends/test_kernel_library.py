@@ -56,6 +56,12 @@ def test_a_refused_source_gives_the_compilers_own_text(text: str, expected: str)
     assert expected in str(caught.value)
 
 
+def test_a_macro_may_be_named_as_something_inside_our_headers() -> None:
+    text = "#include <cuda_bf16.h>\n__global__ void k(T* out) { *out = N + A; }\n"
+    defines = (("T", "__nv_bfloat16"), ("N", "1.0f"), ("A", "1.0f"))
+    assert build(source_of(text, "k", defines=defines)).kernel("k").parameter_bytes == (8,)
+
+
 def test_equal_content_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path))
     compiled: list[str] = []

@@ -44,7 +44,10 @@ def offset_of(path: Path, name: str) -> int:
 def test_the_innermost_named_file_is_told(library: Path) -> None:
     offsets = [offset_of(library, "f") + i for i in range(4)]
     assert source_line(library, offsets, {"<inner>"}) == ("<inner>", 11)
-    assert source_line(library, offsets, {"/a folder/outer.cu"}) == ("/a folder/outer.cu", 20)
+    assert source_line(library, offsets, {"/a folder/outer.cu"}) in {
+        ("/a folder/outer.cu", 20),
+        ("/a folder/outer.cu", 21),
+    }
 
 
 def test_an_unknown_place_is_none(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

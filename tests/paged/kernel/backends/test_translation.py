@@ -94,6 +94,18 @@ def test_a_source_is_prelude_text_and_a_launcher_for_each_entry() -> None:
     assert "paged_dynamic_shared_address" in text
 
 
+def test_macros_come_behind_cudas_headers_and_before_the_prelude() -> None:
+    source = KernelSource(
+        name="k",
+        text="#include <cuda_fp16.h>\n#include <absent.h>\n",
+        prelude="T x;",
+        defines=(("T", "float"), ("N", "4")),
+        entries=("k",),
+    )
+    lines = translate(source).splitlines()
+    assert lines[:4] == ["#include <cuda_fp16.h>", "#define T float", "#define N 4", "T x;"]
+
+
 def test_a_source_without_dynamic_shared_memory_has_none() -> None:
     source = KernelSource(name="k", text="__global__ void k() {}", entries=("k",))
     assert "paged_dynamic_shared" not in translate(source)
