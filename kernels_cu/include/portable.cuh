@@ -59,7 +59,7 @@ constexpr int kVectorWidth = 16 / static_cast<int>(sizeof(T));
 }  // namespace paged
 
 #ifdef PAGED_INTERPRET
-#include <portable_interpret.h>
+#include "portable_interpret.h"
 #else
 #include "portable_ptx.cuh"
 #endif
