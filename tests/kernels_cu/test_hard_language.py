@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 
+from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 from paged.kernel.launch import one
 from tests.helpers.cuda_launch import Memory, launch, load
 from tests.helpers.ordinary.case import KERNELS_DIR, integers, normal
