@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+from paged.errors import KernelRunError
 from paged.kernel.ops.attention import OP
 from paged.kernel.ops.attention_cases import AttentionCase, AttentionProblem, make_problem
 from paged.kernel.spec import KernelSpec
 from paged.kernel.variant import find_variant, shipped_variants
 from tests.helpers.attention_matrix import fault, run
+from tests.helpers.cache_calls import mutant_of
 from tests.helpers.kv_pools import sparse_tensor
 
 NAMES = tuple(shipped_variants(OP))
@@ -99,8 +103,8 @@ def test_the_lse_does_not_depend_on_splits(spec: KernelSpec) -> None:
         assert all(torch.equal(a, b) for a, b in zip(natural, widened, strict=True))
 
 
-def test_offsets_pass_two_to_the_31_elements(spec: KernelSpec) -> None:
-    """Reported as vLLM #50427, flash-attention #772, ROCm/ATOM #702: ids up to 2^24."""
+def far_fault(spec: KernelSpec) -> str | None:
+    """Say what changes when blocks move past 2^31 elements."""
     case = replace(DECODE, block_size=1, num_kv_heads=1, seq_lens=(3,), query_lens=(1,))
     problem = make_problem(case)
     query, near, tables, *others = problem.operands
@@ -112,8 +116,12 @@ def test_offsets_pass_two_to_the_31_elements(spec: KernelSpec) -> None:
         pool[block] = near[int(tables[0, entry])]
         far[0, entry] = block
     moved = AttentionProblem(operands=(query, pool, far, *others), numbers=problem.numbers)
-    for got, expected in zip(run(spec, moved), run(spec, problem), strict=True):
-        assert torch.equal(got, expected)
+    return problem.fault(*run(spec, moved))
+
+
+def test_offsets_pass_two_to_the_31_elements(spec: KernelSpec) -> None:
+    """Reported as vLLM #50427, flash-attention #772, ROCm/ATOM #702: ids up to 2^24."""
+    assert far_fault(spec) is None
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "odd_pitch"])
@@ -122,8 +130,8 @@ def test_strides_are_taken_as_they_are(spec: KernelSpec, layout: str) -> None:
     assert fault(spec, replace(DECODE, layout=layout)) is None
 
 
-def test_lengths_beyond_the_table_are_clamped(spec: KernelSpec) -> None:
-    """flash-attention #2709 and #2711: the table was read past its end."""
+def beyond_fault(spec: KernelSpec) -> str | None:
+    """Say what is wrong where sequences are longer than their tables."""
     problem = make_problem(replace(DECODE, seq_lens=(64, 128), query_lens=(1, 1)))
     tables = problem.operands[2]
     assert tables is not None
@@ -134,7 +142,12 @@ def test_lengths_beyond_the_table_are_clamped(spec: KernelSpec) -> None:
         *problem.operands[4:],
     )
     longer = AttentionProblem(operands=operands, numbers=problem.numbers)
-    assert longer.fault(*run(spec, longer)) is None
+    return longer.fault(*run(spec, longer))
+
+
+def test_lengths_beyond_the_table_are_clamped(spec: KernelSpec) -> None:
+    """flash-attention #2709 and #2711: the table was read past its end."""
+    assert beyond_fault(spec) is None
 
 
 def test_several_sequences_are_split_at_once(spec: KernelSpec) -> None:
@@ -215,3 +228,30 @@ def test_a_window_of_one_sees_the_token_itself(spec: KernelSpec) -> None:
         block, slot = divmod(length - 1, DECODE.block_size)
         own = pool[int(tables[token, block]), 1, 1, :, slot]
         assert torch.equal(out[token], own.repeat_interleave(2, dim=0)), token
+
+
+def is_noticed(check: Callable[[], str | None]) -> bool:
+    try:
+        return check() is not None
+    except KernelRunError:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("check", "file", "old", "new"),
+    [
+        (
+            far_fault,
+            "kv_rows.cuh",
+            "table[block] * block_stride",
+            "int(table[block] * block_stride)",
+        ),
+        (far_fault, "kv_rows.cuh", "table[block] * block", "(table[block] & 0xffff) * block"),
+        (beyond_fault, "visible_keys.cuh", "min(position + 1LL, capacity)", "position + 1LL"),
+    ],
+)
+def test_the_mistakes_of_the_reports_are_noticed(
+    check: Callable[[KernelSpec], str | None], file: str, old: str, new: str, tmp_path: Path
+) -> None:
+    wrong = mutant_of(find_variant(OP, "v1").spec, tmp_path, file, old, new)
+    assert is_noticed(lambda: check(wrong))

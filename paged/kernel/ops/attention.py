@@ -185,16 +185,16 @@ def least_work(binding: Binding) -> Work:
 def choose(binding: Binding) -> str:
     """Return the variant for a call on a GPU.
 
-    Keys are split among blocks while each sequence has one query; else queries share tiles of
-    keys, on tensor cores where types and head_dim allow.
+    One query a sequence: keys are split among blocks. More: queries share loaded keys, on tensor
+    cores where types allow. Only v0, v1, v1g and v2 take every head_dim.
     """
-    head_dim = binding.sizes["head_dim"]
-    if head_dim % 8 != 0 or head_dim > 256:
-        return "v0"
     if binding.scalars["max_query_len"] == 1:
         return "v2"
-    has_tensor_cores = "float32" not in binding.types.values() and head_dim % 16 == 0
-    return "prefill_tiled" if has_tensor_cores else "prefill_naive"
+    head_dim = binding.sizes["head_dim"]
+    if head_dim % 8 != 0 or head_dim > 256:
+        return "v1g"
+    has_fragments = binding.types["q_t"] != "float32" and head_dim % 16 == 0
+    return "prefill_tiled" if has_fragments else "prefill_naive"
 
 
 OP = Op(

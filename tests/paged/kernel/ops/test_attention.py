@@ -13,7 +13,7 @@ from paged.kernel.binding import bind
 from paged.kernel.cost import least_work
 from paged.kernel.ops.attention import OP
 from paged.kernel.ops.attention_cases import AttentionCase, AttentionProblem, make_problem
-from paged.kernel.variant import shipped_variants
+from paged.kernel.variant import find_variant
 
 CASE = AttentionCase(
     q_t="float32",
@@ -149,9 +149,22 @@ def test_heads_must_divide_into_groups() -> None:
         bind(OP.signature, (query, *problem.operands[1:]), problem.numbers)
 
 
-def test_the_chosen_variants_are_shipped_and_take_the_call() -> None:
-    for types in ({}, {"q_t": "float16", "kv_t": "float16"}):
-        for query_lens in ((1, 1, 1), (9, 5, 1)):
-            problem = make_problem(replace(CASE, query_lens=query_lens, **types))
-            name = OP.choose(bind(OP.signature, problem.operands, problem.numbers))
-            assert name in shipped_variants(OP)
+@pytest.mark.parametrize(
+    ("types", "query_lens", "head_dim", "expected"),
+    [
+        ({}, (1, 1, 1), 64, "v2"),
+        ({}, (9, 5, 1), 64, "prefill_naive"),
+        ({"q_t": "float16", "kv_t": "float16"}, (1, 1, 1), 64, "v2"),
+        ({"q_t": "float16", "kv_t": "float8_e4m3fn"}, (9, 5, 1), 64, "prefill_tiled"),
+        ({"q_t": "float16", "kv_t": "float16"}, (9, 5, 1), 72, "prefill_naive"),
+        ({}, (9, 5, 1), 20, "v1g"),
+        ({}, (9, 5, 1), 512, "v1g"),
+    ],
+)
+def test_the_chosen_variant_takes_the_call(
+    types: dict[str, str], query_lens: tuple[int, ...], head_dim: int, expected: str
+) -> None:
+    problem = make_problem(replace(CASE, query_lens=query_lens, head_dim=head_dim, **types))
+    name = OP.choose(bind(OP.signature, problem.operands, problem.numbers))
+    assert name == expected
+    bind(find_variant(OP, name).spec, problem.operands, problem.numbers)
