@@ -17,7 +17,8 @@ NEAR_BYTES = 1 << 20
 
 _CAUSES = {
     signal.SIGFPE: "integer division by zero, or the quotient of the least integer and -1",
-    signal.SIGILL: "an illegal instruction: code that the compiler took to be unreachable",
+    signal.SIGILL: "an illegal instruction: an access at an address that is no multiple of its "
+    "alignment, or code that the compiler took to be unreachable",
     signal.SIGBUS: "a bus error",
 }
 

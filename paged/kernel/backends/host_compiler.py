@@ -25,6 +25,8 @@ FLAGS = (
     *("-fvisibility=hidden", "-fvisibility-inlines-hidden", "-fno-exceptions"),
     # As on a GPU: types pun, integers wrap, each operation rounds, loops may wait for others.
     *("-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-fno-delete-null-pointer-checks"),
+    # As on a GPU: an access at an address that is no multiple of its alignment ends the kernel.
+    *("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"),
     # Each page of a large frame is touched in order, so that an overflow meets the guard page.
     "-fstack-clash-protection",
     "-Wl,-z,now",
