@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 
 from paged.errors import KernelSourceError
 from paged.kernel.op import Op
-from paged.kernel.spec import Operand, Scalar
+from paged.kernel.spec import Operand
 from paged.kernel.variant import find_variant, load_variant, shipped_variants
 
 OP = Op(
@@ -36,40 +35,6 @@ def op(tmp_path: Path) -> Op:
 
     fields = {name: getattr(OP, name) for name in OP.__dataclass_fields__}
     return Elsewhere(**fields)
-
-
-def test_schema_and_signature() -> None:
-    assert OP.schema == "twice(Tensor x) -> Tensor"
-    assert OP.signature.sizes == ("n",)
-
-
-def test_schema_of_mutation_options_and_numbers() -> None:
-    op = Op(
-        name="mixed",
-        folder="",
-        summary="",
-        operands=(
-            Operand(name="x", shape="n", dtype="float32", is_optional=True),
-            Operand(name="pool", shape="n", dtype="float32", intent="inout"),
-            Operand(name="bias", shape="n", dtype="float32", is_optional=True),
-            Operand(name="y", shape="n", dtype="float32", intent="out"),
-            Operand(name="z", shape="n", dtype="float32", intent="out"),
-        ),
-        scalars=(
-            Scalar(name="layer", dtype="int32"),
-            Scalar(name="window", dtype="int32", absent=9),
-            Scalar(name="scale", dtype="float32", default=0.5),
-            Scalar(name="flag", dtype="bool", default=False),
-            Scalar(name="total", dtype="int64", value="n*2"),
-        ),
-        reference=lambda *_: None,
-        choose=lambda _: "",
-    )
-    assert op.schema == (
-        "mixed(Tensor? x, Tensor(a1!) pool, Tensor? bias=None, *, int layer, int? window=None, "
-        "float scale=0.5, bool flag=False) -> (Tensor, Tensor)"
-    )
-    torch._C.parse_schema(op.schema)
 
 
 def test_variants_are_the_files_of_the_folder(op: Op, tmp_path: Path) -> None:

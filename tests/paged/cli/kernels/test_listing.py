@@ -1,0 +1,33 @@
+"""`paged kernels list` and `paged kernels show`."""
+
+from __future__ import annotations
+
+import pytest
+
+from paged.cli.main import main
+from paged.kernel.registry import OP_NAMES
+from tests.helpers.printed import lines
+
+
+def test_list_names_every_operation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "list"]) == 0
+    listed = lines(capsys)
+    assert {line.partition("=")[0] for line in listed} == set(OP_NAMES)
+    assert all(len(line.split()) > 2 for line in listed)
+
+
+def test_list_of_one_operation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "list", "copy_blocks"]) == 0
+    assert [line.split()[0] for line in lines(capsys)] == [
+        "copy_blocks=simple",
+        "copy_blocks=vector",
+    ]
+
+
+@pytest.mark.parametrize("target", ["attention", "attention=v0"])
+def test_show_prints_operands_and_struct(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "show", target]) == 0
+    shown = "\n".join(lines(capsys))
+    assert "| `kv_pool` |" in shown
+    assert "struct AttentionParams {" in shown
+    assert ("| `attention_v0` |" in shown) == (target == "attention=v0")

@@ -1,0 +1,77 @@
+"""Sources: headers found through quoted includes, files, and hashes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paged.errors import KernelSourceError
+from paged.kernel.source import KernelSource, read_source
+
+
+def source(folder: Path) -> KernelSource:
+    return KernelSource(
+        name="k",
+        text='#include "a.cuh"\n# include "absent.h"\n#include <cuda_fp16.h>\n',
+        path=folder / "k.cu",
+        entries=("k",),
+        include_dirs=(folder / "include",),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "include" / "deep").mkdir(parents=True)
+    (tmp_path / "a.cuh").write_text('#include "deep/b.cuh"\n#include "a.cuh"\n')
+    (tmp_path / "include" / "a.cuh").write_text("// hidden by the file's own folder\n")
+    (tmp_path / "include" / "deep" / "b.cuh").write_text('  #  include "c.cuh"\n')
+    (tmp_path / "include" / "c.cuh").write_text("// end\n")
+    return tmp_path
+
+
+def test_headers_are_followed_own_folder_first(folder: Path) -> None:
+    found = source(folder)
+    assert set(found.headers) == {"a.cuh", "deep/b.cuh", "c.cuh"}
+    assert "deep/b.cuh" in found.headers["a.cuh"]
+    assert found.files[0] == folder / "k.cu"
+    assert folder / "a.cuh" in found.files
+    assert folder / "include" / "a.cuh" not in found.files
+
+
+def test_hash_follows_what_is_compiled(folder: Path) -> None:
+    first = source(folder)
+    same = source(folder).content_hash
+    assert first.content_hash == same
+    assert replace(first, name="other").content_hash == same
+    for change in (
+        {"text": first.text + " "},
+        {"prelude": "int x;"},
+        {"defines": (("A", "1"),)},
+        {"entries": ("k", "l")},
+    ):
+        assert replace(first, **change).content_hash != same
+    (folder / "include" / "c.cuh").write_text("// changed\n")
+    assert source(folder).content_hash != same
+
+
+def test_parts_do_not_run_into_each_other(folder: Path) -> None:
+    first = source(folder)
+    assert (
+        replace(first, text="ab", prelude="c").content_hash
+        != replace(first, text="a", prelude="bc").content_hash
+    )
+
+
+def test_inline_text_is_labelled_by_its_name(folder: Path) -> None:
+    inline = replace(source(folder), path=None, text="")
+    assert inline.label == "<k>"
+    assert inline.files == ()
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    (tmp_path / "binary.cu").write_bytes(b"\xff\xfe\x00")
+    for name in ("gone.cu", "binary.cu", "."):
+        with pytest.raises(KernelSourceError, match="cannot read kernel source"):
+            read_source(tmp_path / name)
