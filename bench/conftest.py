@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.peer import DEFAULT_PYTHON, VARIABLE, Peer, find_peer_python
-from bench.report import Collected, table
+from bench.report import Collected, by_rivals, table
 
 COLLECTED = pytest.StashKey[Collected]()
 NO_PEER = (
@@ -26,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def peer(pytestconfig: pytest.Config) -> Iterator[Peer | None]:
     """Run vLLM in its own process; None where it is not installed."""
+    pytestconfig.stash[COLLECTED].wants_peer = True
     python = find_peer_python(os.environ, DEFAULT_PYTHON)
     if python is None or pytestconfig.getoption("benchmark_disable"):
         yield None
@@ -47,10 +48,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     collected = config.stash[COLLECTED]
     if not collected.comparisons:
         return
-    terminalreporter.section("beside goals, yardsticks and vLLM")
-    for line in table(collected.comparisons):
-        terminalreporter.write_line(line)
-    if collected.peer_versions is None:
+    terminalreporter.section("beside goals, yardsticks and peers")
+    for group in by_rivals(collected.comparisons):
+        for line in ("", *table(group)):
+            terminalreporter.write_line(line)
+    if collected.peer_versions is None and collected.wants_peer:
         terminalreporter.write_line(NO_PEER)
 
 

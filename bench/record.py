@@ -1,6 +1,6 @@
 """Run all benchmarks and store what they measured in bench/results.
 
-    python -m bench.record [--name scheduler-cpu]
+    python -m bench.record [--name scheduler-cpu] [bench/test_blocks.py ...]
 
 Writes bench/results/<date>-<name>.json: versions, CPU, git id, load of the machine, and
 for every benchmark the raw numbers and ratios. Exit status: that of pytest.
@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+PACKAGES = ("numpy", "pytest-benchmark", "torch", "cupy-cuda12x", "cupy-cuda13x")
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 
@@ -46,22 +47,30 @@ def trim(raw: Mapping[str, Any], *, load_average: Mapping[str, float]) -> dict[s
         "load_average_1min": dict(load_average),
         "versions": {
             "python": machine["python_version"],
-            **{name: importlib.metadata.version(name) for name in ("numpy", "pytest-benchmark")},
+            **{name: version for name in PACKAGES if (version := _version(name)) is not None},
         },
         "peer_versions": raw["peer_versions"],
         "benchmarks": comparisons,
     }
 
 
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run, trim, store; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.record", description=__doc__)
     parser.add_argument("--name", default="scheduler-cpu", help="last part of the file's name")
+    parser.add_argument("files", nargs="*", default=["bench"], help="benchmarks; all by default")
     options = parser.parse_args(arguments)
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         raw_file = Path(folder) / "raw.json"
-        command = [sys.executable, "-m", "pytest", "bench", f"--benchmark-json={raw_file}"]
+        command = [sys.executable, "-m", "pytest", *options.files, f"--benchmark-json={raw_file}"]
         status = subprocess.run(command, cwd=ROOT, check=False).returncode
         if status:
             return status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,15 +10,20 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.compare import Comparison
 
-_HEADINGS = ("benchmark", "unit", "mean", "median", "of goal", "yardstick", "vLLM")
+_NAMES = {"vllm": "vLLM"}
+_HEADINGS = ("benchmark", "unit", "mean", "median", "of goal")
 
 
 @dataclass(slots=True)
 class Collected:
-    """What a run has measured so far, by name of the benchmark."""
+    """What a run has measured so far, by name of the benchmark.
+
+    wants_peer: whether a benchmark has asked for vLLM.
+    """
 
     comparisons: dict[str, Comparison] = field(default_factory=dict[str, Comparison])
     peer_versions: dict[str, Any] | None = None
+    wants_peer: bool = False
 
     def keep(self, benchmark: BenchmarkFixture, comparison: Comparison) -> None:
         """Keep a comparison for the summary and for the benchmark's JSON file."""
@@ -28,8 +33,10 @@ class Collected:
 
 def table(comparisons: Mapping[str, Comparison]) -> list[str]:
     """Lay comparisons out as text: times in us per unit, in brackets how much we are faster."""
-    rows = [_HEADINGS, *(_row(name, each) for name, each in comparisons.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    rivals = list(dict.fromkeys(r for each in comparisons.values() for r in each.rivals))
+    headings = (*_HEADINGS, *(_NAMES.get(rival, rival) for rival in rivals))
+    rows = [headings, *(_row(name, each, rivals) for name, each in comparisons.items())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(headings))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
@@ -38,7 +45,20 @@ def table(comparisons: Mapping[str, Comparison]) -> list[str]:
     return [line.rstrip() for line in [*lines, legend]]
 
 
-def _row(name: str, comparison: Comparison) -> tuple[str, ...]:
+def by_rivals(comparisons: Mapping[str, Comparison]) -> list[dict[str, Comparison]]:
+    """Return comparisons in groups that share rivals, each for a table of its own."""
+    groups: list[tuple[set[str], dict[str, Comparison]]] = []
+    for name, comparison in comparisons.items():
+        rivals = set(comparison.rivals)
+        group = next((g for known, g in groups if known & rivals or known == rivals), None)
+        if group is None:
+            group = {}
+            groups.append((rivals, group))
+        group[name] = comparison
+    return [group for _, group in groups]
+
+
+def _row(name: str, comparison: Comparison, rivals: Sequence[str]) -> tuple[str, ...]:
     share = comparison.share_of_goal
     goal = "-" if share is None else f"{share:.2f} of {comparison.goal_us:g}"
     return (
@@ -47,7 +67,7 @@ def _row(name: str, comparison: Comparison) -> tuple[str, ...]:
         f"{comparison.ours.mean_us:.4g}",
         f"{comparison.ours.median_us:.4g}",
         goal,
-        *(_beside(comparison, rival) for rival in ("yardstick", "vllm")),
+        *(_beside(comparison, rival) for rival in rivals),
     )
 
 

@@ -53,7 +53,7 @@ def try_kernel(
 
     Raises: all that `kernel_call` raises.
     """
-    operands = [None if t is None else _copied(t, device) for t in problem.operands]
+    operands = [None if t is None else copied(t, device) for t in problem.operands]
     begin_s = time.perf_counter()
     is_cpu = device.type == "cpu"
     outputs = kernel_call(
@@ -77,7 +77,7 @@ def reference_results(
     op: Op, operands: Sequence[torch.Tensor | None], numbers: Mapping[str, Number | None]
 ) -> Tensors:
     """Return what the reference makes of copies of the operands."""
-    copies = [None if t is None else _copied(t, t.device) for t in operands]
+    copies = [None if t is None else copied(t, t.device) for t in operands]
     return results_of(op.signature, copies, run_reference(op, copies, numbers))
 
 
@@ -99,7 +99,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(torch.uint8).reshape(*tensor.shape, tensor.element_size())
 
 
-def _copied(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+def copied(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Copy a tensor with its strides and the gaps between its elements."""
     extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     if tensor.numel() == 0:

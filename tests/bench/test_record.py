@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bench import record
 from bench.record import trim
 
 RAW: dict[str, Any] = {
@@ -44,3 +49,28 @@ def test_an_unknown_cpu_falls_back_to_the_processor() -> None:
     machine = {**RAW["machine_info"], "processor": "x86", "cpu": {"count": 2}}
     result = trim({**RAW, "machine_info": machine}, load_average={})
     assert result["machine"]["cpu"] == "x86"
+
+
+def test_versions_are_those_installed() -> None:
+    versions = trim(RAW, load_average={})["versions"]
+    assert {"numpy", "pytest-benchmark", "python"} <= set(versions)
+
+
+def test_some_benchmarks_are_stored_under_a_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        ran.append(command[3:-1])
+        Path(command[-1].partition("=")[2]).write_text(json.dumps(RAW))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(record.subprocess, "run", run)
+    monkeypatch.setattr(record, "ROOT", tmp_path)
+    monkeypatch.setattr(record, "RESULTS", tmp_path / "results")
+    assert record.main(["--name", "kernels-cpu", "bench/test_kernels.py"]) == 0
+    assert record.main([]) == 0
+    assert ran == [["bench/test_kernels.py"], ["bench"]]
+    stored = sorted(path.name for path in (tmp_path / "results").iterdir())
+    assert stored == ["2026-01-02-kernels-cpu.json", "2026-01-02-scheduler-cpu.json"]

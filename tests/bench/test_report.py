@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.compare import Comparison, Times
-from bench.report import table
+from bench.report import by_rivals, table
 
 
 def times(mean_us: float) -> Times:
@@ -22,10 +22,27 @@ def test_times_ratios_and_goal_are_in_the_row() -> None:
 
 
 def test_a_missing_rival_is_a_dash() -> None:
-    row = table({"a": Comparison(unit="block", ours=times(0.5), rivals={})})[1]
-    assert row.split() == ["a", "block", "0.5", "0.5", "-", "-", "-"]
+    alone = Comparison(unit="block", ours=times(0.5), rivals={})
+    paired = Comparison(unit="block", ours=times(0.5), rivals={"yardstick": times(1.0)})
+    heading, row, _, _ = table({"a": alone, "b": paired})
+    assert heading.split()[-1] == "yardstick"
+    assert row.split() == ["a", "block", "0.5", "0.5", "-", "-"]
 
 
 def test_a_rival_that_wins_keeps_two_digits() -> None:
     comparison = Comparison(unit="block", ours=times(2000.0), rivals={"yardstick": times(9.0)})
     assert "9 (x 0.0045)" in table({"a": comparison})[1]
+
+
+def test_what_shares_rivals_shares_a_table() -> None:
+    def beside(*rivals: str) -> Comparison:
+        return Comparison(unit="call", ours=times(1.0), rivals={r: times(1.0) for r in rivals})
+
+    comparisons = {
+        "a": beside("yardstick", "vllm"),
+        "b": beside("sdpa"),
+        "c": beside("yardstick"),
+        "d": beside(),
+        "e": beside(),
+    }
+    assert [list(group) for group in by_rivals(comparisons)] == [["a", "c"], ["b"], ["d", "e"]]

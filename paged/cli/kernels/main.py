@@ -13,10 +13,10 @@ def _commands() -> tuple[Command, ...]:
     """Import the commands, and torch with them, only where one of them is wanted."""
     if importlib.util.find_spec("torch") is None:
         raise BackendUnavailable("kernels need torch; pip install 'paged[model]'")
+    from paged.cli.kernels import bench, listing, new, run
     from paged.cli.kernels import compile as compiling
-    from paged.cli.kernels import listing, new, run
 
-    return listing.LIST, listing.SHOW, new.COMMAND, run.COMMAND, compiling.COMMAND
+    return listing.LIST, listing.SHOW, new.COMMAND, run.COMMAND, bench.COMMAND, compiling.COMMAND
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

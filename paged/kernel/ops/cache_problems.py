@@ -87,12 +87,13 @@ def cache_problems(op: Op) -> Iterator[Problem]:
     for seed, case in enumerate(CASES):
         pool = _Pool(case, torch.Generator().manual_seed(seed))
         operands, numbers = _CALLS[op.name](pool)
-        yield _problem(op, case.name, operands, numbers)
+        yield judged_problem(op, case.name, operands, numbers)
 
 
-def _problem(
+def judged_problem(
     op: Op, name: str, operands: tuple[torch.Tensor | None, ...], numbers: dict[str, Any]
 ) -> Problem:
+    """Return a call with the reference's result as its judge."""
     expected = reference_results(op, operands, numbers)
 
     def judge(results: Tensors) -> str | None:

@@ -1,0 +1,86 @@
+"""`paged kernels bench`: time kernels beside the hardware's limits and their peers."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paged.cli.command import Command
+from paged.cli.kernels.target import FORMS, find_targets
+from paged.errors import KernelSourceError
+from paged.kernel.backends.cuda_driver import why_unavailable
+from paged.kernel.backends.interpret import InterpretConfig
+from paged.kernel.measure.bandwidth import Hardware, measure_hardware
+from paged.kernel.measure.candidate import kernel_candidate
+from paged.kernel.measure.environment import environment
+from paged.kernel.measure.measurement import Measurement, measure
+from paged.kernel.measure.peers import peers_of
+from paged.kernel.measure.table import CLOCK_LEGEND, LEGEND, hardware_line, table
+from paged.kernel.measure.workloads import find_workloads
+from paged.kernel.variant import Variant
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="cpu: in the interpreter"
+    )
+    parser.add_argument(
+        "--workload", action="append", default=[], metavar="NAME", help="may be repeated"
+    )
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="at least 3")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="written after each workload")
+
+
+def _run(arguments: Namespace) -> int:
+    device = torch.device(arguments.device)
+    if arguments.rounds < 3:
+        raise KernelSourceError(f"--rounds must be at least 3, got {arguments.rounds}")
+    reason = why_unavailable() if device.type == "cuda" else None
+    if reason is not None:
+        raise KernelSourceError(f"no CUDA device to time on: {reason}")
+    targets: dict[str, list[Variant]] = {}
+    for variant in find_targets(arguments.targets):
+        targets.setdefault(variant.op.name, []).append(variant)
+    plan = [(op, find_workloads(op, device, arguments.workload)) for op in targets]
+    hardware = measure_hardware(device)
+    print(hardware_line(hardware))
+    measurements: list[Measurement] = []
+    for op, workloads in plan:
+        for workload in workloads:
+            candidates = [kernel_candidate(v.name, v.spec, InterpretConfig()) for v in targets[op]]
+            candidates += peers_of(workload, device)
+            measurements.append(
+                measure(workload, candidates, hardware, num_rounds=arguments.rounds)
+            )
+            print("\n".join(["", *table(measurements[-1])]), flush=True)
+            if arguments.json is not None:
+                write_json(arguments.json, hardware, measurements)
+    print(f"\n{LEGEND}" + (f"\n{CLOCK_LEGEND}" if device.type == "cuda" else ""))
+    faults = [r for m in measurements for r in m.results if r.fault is not None and not r.is_peer]
+    return 1 if faults else 0
+
+
+def write_json(path: Path, hardware: Hardware, measurements: list[Measurement]) -> None:
+    """Write what was measured so far, whole or not at all."""
+    document: dict[str, Any] = {
+        **environment(),
+        "hardware": hardware.as_dict(),
+        "results": [row for measurement in measurements for row in measurement.rows()],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(document, indent=1) + "\n")
+    partial.replace(path)
+
+
+COMMAND = Command(
+    name="bench",
+    summary="time kernels beside the hardware's limits and their peers, checked first",
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,182 @@
+"""Calls of the operations that move rows and blocks of the KV pool, to time them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from paged.kernel.expression import cdiv
+from paged.kernel.ops.cache_problems import judged_problem
+from paged.kernel.problem import Problem
+from paged.kernel.registry import ops
+
+_MAX_POSITIONS = 4096
+
+Call = tuple[tuple[torch.Tensor | None, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowShape:
+    """Keys and values of some tokens of one layer."""
+
+    num_tokens: int
+    num_seqs: int = 1
+    num_q_heads: int = 32
+    num_kv_heads: int = 8
+    head_dim: int = 128
+    block_size: int = 16
+    dtype: torch.dtype = torch.bfloat16
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks of the pool: twice what the tokens fill."""
+        return 2 * self.num_seqs * cdiv(self.num_tokens, self.num_seqs * self.block_size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockShape:
+    """Whole blocks of all layers."""
+
+    num_pairs: int
+    num_layers: int = 32
+    num_kv_heads: int = 8
+    head_dim: int = 128
+    block_size: int = 16
+    dtype: torch.dtype = torch.bfloat16
+
+
+ROWS_ON_GPU = {
+    "decode-b64": RowShape(num_tokens=64),
+    "prefill-8k": RowShape(num_tokens=8192),
+}
+GATHER_ON_GPU = {
+    "b1-s4k": RowShape(num_tokens=4096),
+    "b8-s4k": RowShape(num_tokens=8 * 4096, num_seqs=8),
+}
+BLOCKS_ON_GPU = {
+    "pairs-1": BlockShape(num_pairs=1),
+    "pairs-32": BlockShape(num_pairs=32),
+    "pairs-256": BlockShape(num_pairs=256),
+}
+
+_TINY_ROWS = RowShape(
+    num_tokens=64, num_seqs=2, num_q_heads=8, num_kv_heads=2, head_dim=64, dtype=torch.float16
+)
+ROWS_ON_CPU = {"tiny": _TINY_ROWS}
+BLOCKS_ON_CPU = {
+    "tiny": BlockShape(num_pairs=4, num_layers=2, num_kv_heads=2, head_dim=64, dtype=torch.float16)
+}
+
+
+def builds_of(op: str, *, on_gpu: bool) -> Mapping[str, Callable[[torch.device, int], Problem]]:
+    """Return what makes an operation's calls, by name of the workload."""
+    if op in _BLOCK_CALLS:
+        blocks = BLOCKS_ON_GPU if on_gpu else BLOCKS_ON_CPU
+        call = _BLOCK_CALLS[op]
+        return {name: partial(_build, op, partial(call, shape)) for name, shape in blocks.items()}
+    on_this = (GATHER_ON_GPU if op == "gather_kv" else ROWS_ON_GPU) if on_gpu else ROWS_ON_CPU
+    row_call = _ROW_CALLS[op]
+    return {name: partial(_build, op, partial(row_call, shape)) for name, shape in on_this.items()}
+
+
+def _build(
+    op: str, call: Callable[[torch.Generator], Call], device: torch.device, seed: int
+) -> Problem:
+    operands, numbers = call(torch.Generator(device).manual_seed(seed))
+    return judged_problem(ops()[op], op, operands, numbers)
+
+
+def _random(source: torch.Generator, dtype: torch.dtype, *shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=source, device=source.device, dtype=dtype)
+
+
+def _row_pool(shape: RowShape, source: torch.Generator) -> torch.Tensor:
+    return _random(
+        source, shape.dtype, shape.num_blocks, 1, 2, shape.num_kv_heads, shape.block_size,
+        shape.head_dim,
+    )  # fmt: skip
+
+
+def _projected(
+    shape: RowShape, source: torch.Generator, head_counts: tuple[int, ...]
+) -> tuple[torch.Tensor, ...]:
+    """Return slices of one fused projection, as a model's query, key and value are."""
+    rows = _random(source, shape.dtype, shape.num_tokens, sum(head_counts), shape.head_dim)
+    return torch.split(rows, list(head_counts), dim=1)
+
+
+def _slots(shape: RowShape, source: torch.Generator) -> torch.Tensor:
+    """Return a slot for each token: consecutive ones in blocks of random order."""
+    order = torch.randperm(shape.num_blocks, generator=source, device=source.device)
+    offsets = torch.arange(shape.block_size, device=source.device)
+    return (order[:, None] * shape.block_size + offsets).flatten()[: shape.num_tokens]
+
+
+def _write_kv(shape: RowShape, source: torch.Generator) -> Call:
+    key, value = _projected(shape, source, (shape.num_kv_heads,) * 2)
+    operands = (key, value, _row_pool(shape, source), _slots(shape, source), None)
+    return operands, {"layer": 0}
+
+
+def _rope_write_kv(shape: RowShape, source: torch.Generator) -> Call:
+    heads = (shape.num_q_heads, shape.num_kv_heads, shape.num_kv_heads)
+    query, key, value = _projected(shape, source, heads)
+    positions = torch.arange(shape.num_tokens, device=source.device) % _MAX_POSITIONS
+    inverse = 10000.0 ** (
+        -torch.arange(0, shape.head_dim, 2, device=source.device).float() / shape.head_dim
+    )
+    angles = torch.arange(_MAX_POSITIONS, device=source.device)[:, None] * inverse
+    cos_sin = torch.cat([angles.cos(), angles.sin()], dim=1)
+    pool, slots = _row_pool(shape, source), _slots(shape, source)
+    operands = (query, key, value, pool, slots, positions, cos_sin, None)
+    return operands, {"layer": 0, "interleaved": False}
+
+
+def _gather_kv(shape: RowShape, source: torch.Generator) -> Call:
+    seq_len = shape.num_tokens // shape.num_seqs
+    starts = torch.arange(shape.num_seqs + 1, device=source.device) * seq_len
+    order = torch.randperm(shape.num_blocks, generator=source, device=source.device)
+    tables = order.view(shape.num_seqs, -1)[:, : cdiv(seq_len, shape.block_size)]
+    like = torch.empty(0, dtype=shape.dtype, device=source.device)
+    operands = (
+        _row_pool(shape, source),
+        tables.to(torch.int32).contiguous(),
+        starts.to(torch.int32),
+        like,
+        None,
+    )
+    return operands, {"layer": 0, "num_tokens": shape.num_tokens}
+
+
+def _pairs(shape: BlockShape, source: torch.Generator) -> torch.Tensor:
+    """Return distinct sources and destinations."""
+    order = torch.randperm(2 * shape.num_pairs, generator=source, device=source.device)
+    return order.view(2, -1).T.contiguous()
+
+
+def _block_pool(shape: BlockShape, source: torch.Generator) -> torch.Tensor:
+    return _random(
+        source, shape.dtype, 2 * shape.num_pairs, shape.num_layers, 2, shape.num_kv_heads,
+        shape.block_size, shape.head_dim,
+    )  # fmt: skip
+
+
+def _copy_blocks(shape: BlockShape, source: torch.Generator) -> Call:
+    return (_block_pool(shape, source), _pairs(shape, source)), {}
+
+
+def _swap_blocks(shape: BlockShape, source: torch.Generator) -> Call:
+    pools = (_block_pool(shape, source), _block_pool(shape, source))
+    return (*pools, _pairs(shape, source)), {}
+
+
+_ROW_CALLS = {
+    "write_kv": _write_kv,
+    "rope_write_kv": _rope_write_kv,
+    "gather_kv": _gather_kv,
+}
+_BLOCK_CALLS = {"copy_blocks": _copy_blocks, "swap_blocks": _swap_blocks}
