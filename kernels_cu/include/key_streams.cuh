@@ -12,7 +12,7 @@
 // A tile is kDepth keys of every stream, all of whose loads are issued before any is used; tiles
 // begin at multiples of their length. So which sums a key enters depends on its position alone.
 //
-// Registers: kHeads * kLaneElements sums, at most 128.
+// Registers: kHeads * kLaneElements sums, at most 128 for a head_dim of up to 256.
 // KV_T and HEAD_DIM are macros of the attention op.
 #pragma once
 
