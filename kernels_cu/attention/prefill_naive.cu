@@ -70,6 +70,7 @@ __device__ void load_tile(const KvRows& pages, const KV_T* half, float scale, Ke
 
 __device__ float dot(const float* a, const float* b) {
   float sum = 0.0f;
+#pragma unroll 8
   for (int i = 0; i < HEAD_DIM; ++i) sum = fmaf(a[i], b[i], sum);
   return sum;
 }
@@ -136,6 +137,7 @@ __global__ void __launch_bounds__(paged::kThreads)
     load_tile(pages, pages.values, value_scale, tile_seen, first, tile_rows);
     __syncthreads();
     for (int i = 0; i < kLaneColumns; ++i) outputs[i] *= factor;
+#pragma unroll 4
     for (int key = 0; key < TILE_KEYS; ++key) {
       const float* value = tile_rows + key * kPitch + lane;
       for (int i = 0; i < kLaneColumns; ++i) {

@@ -37,6 +37,7 @@
 namespace paged {
 
 constexpr int kWarps = 4;
+constexpr int kBlocksPerSm = 2;  // careful: with 3 some types and sizes spill
 constexpr int kWarpRows = TILE_ROWS / kWarps;
 constexpr int kWarpKeys = TILE_KEYS / kWarps;
 constexpr int kKeyTiles = TILE_KEYS / 8;
@@ -181,7 +182,7 @@ __device__ void store_outputs(const AttentionParams& p, const RowTile& tile,
 
 }  // namespace paged
 
-__global__ void __launch_bounds__(paged::kWarps * 32)
+__global__ void __launch_bounds__(paged::kWarps * 32, paged::kBlocksPerSm)
     prefill_tiled(const __grid_constant__ AttentionParams p) {
   using namespace paged;
   extern __shared__ uint4 shared[];

@@ -55,11 +55,11 @@ struct WarpPlaces {
   }
 };
 
-// Copy eight elements to shared memory, converted where the source is of another type.
+// Write eight elements to shared memory, converted where they are of another type.
 template <class Source>
-__device__ void convert_chunk(Q_T* to, const Source* from) {
+__device__ void store_converted(Q_T* to, const Chunk<Source, kChunk>& chunk) {
   float elements[kChunk];
-  to_floats(load_chunk<kChunk>(from, kChunk), elements);
+  to_floats(chunk, elements);
   unsigned pairs[kChunk / 2];
 #pragma unroll
   for (int i = 0; i < kChunk / 2; ++i) {
@@ -68,36 +68,77 @@ __device__ void convert_chunk(Q_T* to, const Source* from) {
   *reinterpret_cast<uint4*>(to) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
-// Fill kRows <= 32 rows of a tile with one warp; rows without a source become zero. Lane
-// i < kRows says where row i is. Aligned rows of Q_T, at multiples of 16 bytes, are copied
-// asynchronously: commit and wait.
+// Fills kRows <= 32 rows of a tile with one warp; rows without a source become zero.
+template <int kRows, class Source>
+struct RowLoader {
+  using SourceChunk = Chunk<Source, kChunk>;
+
+  static constexpr int kChunks = kRows * kChunksPerRow;
+  static constexpr int kSteps = (kChunks + kWarpSize - 1) / kWarpSize;
+
+  Q_T* rows;
+  const Source* base;
+  WarpPlaces places;  // lane i < kRows holds that of row i
+
+  // Call visit(step, to, exists, from) for each chunk of this lane.
+  template <class Visit>
+  __device__ void for_each_chunk(int first_step, int end_step, Visit visit) const {
+#pragma unroll
+    for (int step = first_step; step < end_step; ++step) {
+      const int index = step * kWarpSize + threadIdx.x % kWarpSize;
+      const int row = index / kChunksPerRow, column = index % kChunksPerRow * kChunk;
+      const RowPlace source = places.at(row % kWarpSize);
+      if (index >= kChunks) continue;
+      visit(step, rows + row * kTilePitch + column, source.exists, base + source.offset + column);
+    }
+  }
+
+  // Rows of Q_T at multiples of 16 bytes: asynchronous, commit and wait.
+  __device__ void copy() const {
+    for_each_chunk(0, kSteps, [](int, Q_T* to, bool exists, const Source* from) {
+      if (exists) {
+        cp_async<16>(to, from);
+      } else {
+        *reinterpret_cast<uint4*>(to) = make_uint4(0, 0, 0, 0);
+      }
+    });
+  }
+
+  // Rows of another type, aligned for its chunks. All loads are on their way before the first
+  // conversion waits for one.
+  __device__ void convert() const {
+    SourceChunk chunks[kSteps];
+    for_each_chunk(0, kSteps, [&](int step, Q_T*, bool exists, const Source* from) {
+      chunks[step] = exists ? *reinterpret_cast<const SourceChunk*>(from) : SourceChunk{};
+    });
+    for_each_chunk(0, kSteps, [&](int step, Q_T* to, bool, const Source*) {
+      store_converted(to, chunks[step]);
+    });
+  }
+
+  // Rows at any address, element by element.
+  __device__ void convert_unaligned() const {
+#pragma unroll 1
+    for (int first = 0; first < kSteps; ++first) {
+      for_each_chunk(first, first + 1, [](int, Q_T* to, bool exists, const Source* from) {
+        store_converted(to, exists ? load_chunk<kChunk>(from, kChunk) : SourceChunk{});
+      });
+    }
+  }
+};
+
+// Fill kRows rows of a tile with one warp, zeros where a row has no source. Lane i < kRows says
+// where row i is. is_aligned: whether all begin at multiples of eight elements' bytes.
+// The rows are there after the asynchronous copies of all lanes are.
 template <int kRows, class Source>
 __device__ void load_rows(Q_T* rows, const Source* base, RowPlace place, bool is_aligned) {
-  constexpr int kChunks = kRows * kChunksPerRow;
-  constexpr bool kIsCopy = std::is_same_v<Source, Q_T>;
-  const WarpPlaces places(place);
-  const int lane = threadIdx.x % kWarpSize;
-  const auto load = [&](int index, auto copy) {
-    const int row = index / kChunksPerRow, column = index % kChunksPerRow * kChunk;
-    const RowPlace source = places.at(row % kWarpSize);
-    if (index >= kChunks) return;
-    Q_T* to = rows + row * kTilePitch + column;
-    if (source.exists) {
-      copy(to, base + source.offset + column);
-    } else {
-      *reinterpret_cast<uint4*>(to) = make_uint4(0, 0, 0, 0);
-    }
-  };
-  if (kIsCopy && is_aligned) {
-#pragma unroll
-    for (int first = 0; first < kChunks; first += kWarpSize) {
-      load(first + lane, [](Q_T* to, const Source* from) { cp_async<16>(to, from); });
-    }
+  const RowLoader<kRows, Source> loader{rows, base, WarpPlaces(place)};
+  if (!is_aligned) {
+    loader.convert_unaligned();
+  } else if constexpr (std::is_same_v<Source, Q_T>) {
+    loader.copy();
   } else {
-#pragma unroll 2
-    for (int first = 0; first < kChunks; first += kWarpSize) {
-      load(first + lane, [](Q_T* to, const Source* from) { convert_chunk(to, from); });
-    }
+    loader.convert();
   }
 }
 
