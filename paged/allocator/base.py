@@ -37,7 +37,7 @@ class Demand:
     final_tokens: int | None = None
     num_sequences: int = 1
     tokens: TokenArray | None = None
-    prefix_keys: list[int] | None = None
+    prefix_keys: IndexArray | None = None
     headroom_blocks: int = 0
 
 
@@ -98,7 +98,7 @@ class Allocator(Protocol):
         """Slots of the whole pool: num_blocks * block_size."""
         ...
 
-    def prefix_keys(self, tokens: TokenArray) -> list[int] | None:
+    def prefix_keys(self, tokens: TokenArray) -> IndexArray | None:
         """Keys by which the full blocks of tokens are looked up; None without a cache."""
         ...
 

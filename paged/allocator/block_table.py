@@ -38,10 +38,10 @@ class BlockTables:
         """Hand out `count` empty rows. Raises OutOfBlocks if there are fewer."""
         if count > len(self._free_rows):
             raise OutOfBlocks(num_needed=count, num_available=len(self._free_rows))
-        rows = [self._free_rows.pop() for _ in range(count)]
-        for row in rows:
-            self.is_live[row] = True
-        return np.array(rows, np.int64)
+        rows = np.array(self._free_rows[: -count - 1 : -1], np.int64)
+        del self._free_rows[len(self._free_rows) - count :]
+        self.is_live[rows] = True
+        return rows
 
     def take_row(self, row: int) -> None:
         """Hand out one particular empty row. O(rows). Raises UnknownRow if it is live."""

@@ -56,6 +56,8 @@ class LruQueue:
     def __init__(self, num_blocks: int) -> None:
         # invariant: _log[_place[b]] == b for queued b, and _head <= _place[b] < _tail.
         self._log: IndexArray = np.zeros(2 * num_blocks, np.int64)
+        # A slice of it is what np.arange gives, at a tenth of the cost.
+        self._places: IndexArray = np.arange(2 * num_blocks)
         self._place: IndexArray = np.full(num_blocks, _NOT_QUEUED, np.int64)
         self._head = 0
         self._tail = 0
@@ -77,7 +79,7 @@ class LruQueue:
             self._compact()
         end = self._tail + count
         self._log[self._tail : end] = blocks
-        self._place[blocks] = np.arange(self._tail, end)
+        self._place[blocks] = self._places[self._tail : end]
         self._tail = end
         self._length += count
 
@@ -93,8 +95,7 @@ class LruQueue:
         while missing or not taken:
             end = min(self._head + missing, self._tail)
             entries = self._log[self._head : end]
-            is_fresh = self._place[entries] == np.arange(self._head, end)
-            fresh = entries[is_fresh]
+            fresh = entries[self._place[entries] == self._places[self._head : end]]
             taken.append(fresh)
             missing -= len(fresh)
             self._head = end
@@ -105,12 +106,12 @@ class LruQueue:
     def in_order(self) -> IndexArray:
         """All queued blocks, least recently pushed first."""
         entries = self._log[self._head : self._tail]
-        return entries[self._place[entries] == np.arange(self._head, self._tail)]
+        return entries[self._place[entries] == self._places[self._head : self._tail]]
 
     def _compact(self) -> None:
         blocks = self.in_order().copy()
         self._log[: len(blocks)] = blocks
-        self._place[blocks] = np.arange(len(blocks))
+        self._place[blocks] = self._places[: len(blocks)]
         self._head, self._tail = 0, len(blocks)
         check(len(blocks) == self._length, "eviction queue lost count of its blocks")
 

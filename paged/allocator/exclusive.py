@@ -38,7 +38,7 @@ class ExclusiveAllocator(ABC):
         """Slots of the whole pool."""
         return self.num_blocks * self.block_size
 
-    def prefix_keys(self, tokens: TokenArray) -> list[int] | None:
+    def prefix_keys(self, tokens: TokenArray) -> IndexArray | None:
         """Say None: there is no cache to look anything up in."""
         return None
 

@@ -13,7 +13,7 @@ from paged.allocator.base import NO_MOVES, Admission, BlockMoves, Demand
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.copy_on_write import CopyOnWrite
-from paged.allocator.prefix_cache import PrefixCache
+from paged.allocator.prefix_cache import NO_BLOCKS, PrefixCache
 from paged.allocator.prefix_chain import PrefixChains
 from paged.allocator.swap import SwapSpace
 from paged.allocator.usage import SlotUsage, split_grants, split_shared_grants
@@ -37,7 +37,8 @@ class PagedAllocator:
         )
         # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
         self._size, self._almost = np.array(self.block_size), np.array(self.block_size - 1)
-        self._none = np.array(0)
+        self._none, self._one = np.array(0), np.array(1)
+        self._longest = np.array(self.tables.max_blocks_per_row)
         self.num_watermark_blocks = math.ceil(config.watermark * config.num_blocks)
         self._cache: PrefixCache | None = None
         if config.enable_prefix_caching:
@@ -60,7 +61,7 @@ class PagedAllocator:
         """Slots of the whole pool."""
         return self.num_blocks * self.block_size
 
-    def prefix_keys(self, tokens: TokenArray) -> list[int] | None:
+    def prefix_keys(self, tokens: TokenArray) -> IndexArray | None:
         """Keys of the full blocks of tokens. O(tokens)."""
         return None if self._cache is None else self._cache.keys_of(tokens)
 
@@ -98,7 +99,7 @@ class PagedAllocator:
     def _match(self, demand: Demand) -> IndexArray:
         cache, tokens = self._cache, demand.tokens
         if cache is None or tokens is None:
-            return np.zeros(0, np.int64)
+            return NO_BLOCKS
         keys = demand.prefix_keys
         return cache.match(tokens, cache.keys_of(tokens) if keys is None else keys)
 
@@ -126,7 +127,8 @@ class PagedAllocator:
             # not touch the shared block. The source stays held until the copy is made.
             copies, kept = BlockMoves(hit[-1:], fresh[:1]), hit[:-1]
             self._pinned.append(hit[-1:])
-        self.tables.ids[lead, : len(kept)] = kept
+        if len(kept):
+            self.tables.ids[lead, : len(kept)] = kept
         self.tables.ids[lead, len(kept) : total] = fresh
         self.tables.num_blocks[lead] = total
         num_cached = min(len(hit) * self.block_size, demand.num_tokens - 1)
@@ -137,13 +139,11 @@ class PagedAllocator:
 
     def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:
         """Give rows the blocks and the private tail that their next tokens need."""
-        have = self.tables.num_blocks[rows]
-        missing_tokens = num_tokens - have * self._size
+        missing_tokens = num_tokens - self.tables.num_blocks[rows] * self._size
         which = (missing_tokens > self._none).nonzero()[0]
         shared = self._copy_on_write.shared_tails(rows)
         if len(which):
-            need = (missing_tokens[which] + self._almost) // self._size
-            self._append(rows[which], have[which], need, len(shared))
+            self._append(rows[which], missing_tokens[which], len(shared))
         copies = self._copy_on_write.copy(shared)
         self._copy_on_write.forget(rows)
         self.tables.num_tokens[rows] = num_tokens
@@ -151,18 +151,21 @@ class PagedAllocator:
             self._chains.write(rows)
         return copies
 
-    def _append(
-        self, rows: IndexArray, have: IndexArray, need: IndexArray, num_copies: int
-    ) -> None:
-        """Add need[i] blocks to rows[i], if that leaves enough for some copies."""
+    def _append(self, rows: IndexArray, missing_tokens: IndexArray, num_copies: int) -> None:
+        """Add blocks for the tokens that rows lack, if that leaves enough for some copies."""
+        have = self.tables.num_blocks[rows]
+        # Decoding crosses one border at a time; a sum over the rows costs more than the look.
+        need, num_needed = self._one, len(rows)
+        if np.count_nonzero(missing_tokens > self._size):
+            need = (missing_tokens + self._almost) // self._size
+            num_needed = int(np.add.reduce(need))
         num_blocks = have + need
-        if np.maximum.reduce(num_blocks) > self.tables.max_blocks_per_row:
+        if np.count_nonzero(num_blocks > self._longest):
             row = int(rows[int(np.argmax(num_blocks))])
             raise ConfigError(
                 f"row {row} asks for {int(num_blocks.max())} blocks, max_model_len allows"
                 f" {self.tables.max_blocks_per_row}; end it before"
             )
-        num_needed = int(np.add.reduce(need))
         num_available = self.pool.num_available
         if num_needed + num_copies > num_available:
             raise OutOfBlocks(num_needed=num_needed + num_copies, num_available=num_available)
@@ -209,7 +212,7 @@ class PagedAllocator:
         live = [row for row in dict.fromkeys(rows.tolist()) if self.tables.is_live[row]]
         if not live:
             return
-        gone = np.array(live, np.int64)
+        gone = rows if len(live) == len(rows) else np.array(live, np.int64)
         if self._chains is not None:
             self._chains.settle(gone)
         sequences: list[IndexArray] = []

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.prefix_cache import ROOT_SERIAL, PrefixCache
-from paged.types import BoolArray, IndexArray, TokenArray
+from paged.types import IndexArray, TokenArray
 
 # More tokens than any sequence has: a chain that is closed registers nothing further.
 _CLOSED = 1 << 40
 STEPS_PER_PASS = 8
 """Steps after which a block filled by decoding is hittable at the latest."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """New full blocks of one row, from its block `first` on."""
+
+    row: int
+    first: int
+    keys: IndexArray
+    blocks: IndexArray
+    content: TokenArray
 
 
 class PrefixChains:
@@ -32,18 +45,18 @@ class PrefixChains:
         # invariant: key and serial of the last registered block, those of the root before.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
         self._serial: IndexArray = np.zeros(tables.max_rows, np.int64)
-        self._known_keys: list[list[int] | None] = [None] * tables.max_rows
+        self._known_keys: list[IndexArray | None] = [None] * tables.max_rows
         # Rows whose prompt is not registered as a whole yet, with its length in tokens.
         self._prompts: dict[int, int] = {}
-        # Rows with tokens that a step has yet to write.
-        self._is_in_flight: BoolArray = np.zeros(tables.max_rows, np.bool_)
+        # Rows with tokens that the step in flight has yet to write.
+        self._in_flight: list[IndexArray] = []
         self._num_commits = 0
         self._tokens: TokenArray | None = None
         # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
         self._size, self._one = np.array(tables.block_size), np.array(1)
 
     def admit(
-        self, row: int, num_registered: int, num_tokens: int, known_keys: list[int] | None
+        self, row: int, num_registered: int, num_tokens: int, known_keys: IndexArray | None
     ) -> None:
         """Begin the chain of a request that is about to compute num_tokens tokens.
 
@@ -52,7 +65,7 @@ class PrefixChains:
         self.start(row, num_registered, known_keys)
         self._prompts[row] = num_tokens
 
-    def start(self, row: int, num_registered: int, known_keys: list[int] | None = None) -> None:
+    def start(self, row: int, num_registered: int, known_keys: IndexArray | None = None) -> None:
         """Begin a chain whose first num_registered blocks are cached already.
 
         known_keys: keys of its first blocks, if they were computed before.
@@ -81,33 +94,45 @@ class PrefixChains:
 
     def write(self, rows: IndexArray) -> None:
         """Take note that the next step writes these rows."""
-        self._is_in_flight[rows] = True
+        self._in_flight.append(rows)
 
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
-        """Take note that the step which wrote rows has run, and register what is due.
+        """Take note that the step in flight, which wrote rows, has run; register what is due.
 
         Prompts are due at once, for others may begin alike. What decoding fills is due
         every few steps, when one pass over all rows finds many blocks, or at `settle`.
         """
         self._tokens = tokens
-        self._is_in_flight[rows] = False
+        self._in_flight.clear()
         self._num_commits += 1
         if self._num_commits % STEPS_PER_PASS == 0:
             self.register(rows, tokens)
         elif self._prompts:
-            for row in [row for row in self._prompts if not self._is_in_flight[row]]:
-                num_tokens = int(self._tables.num_tokens[row])
-                if num_tokens >= self._next_full[row]:
-                    self._register_run(row, num_tokens, tokens)
-                if num_tokens >= self._prompts[row]:
-                    del self._prompts[row]
+            self._register_runs(self._due_prompts(), tokens)
+
+    def _due_prompts(self) -> list[int]:
+        due: list[int] = []
+        for row, num_prompt_tokens in list(self._prompts.items()):
+            if self._is_due(row):
+                due.append(row)
+            if self._tables.num_tokens.item(row) >= num_prompt_tokens:
+                del self._prompts[row]
+        return due
 
     def settle(self, rows: IndexArray) -> None:
         """Register all that rows have filled, before they are released or forked."""
+        if self._in_flight:
+            rows = rows[~np.isin(rows, np.concatenate(self._in_flight))]
+        due: list[int] = []
         for row in rows.tolist():
             self._prompts.pop(row, None)
-        if self._tokens is not None:
-            self.register(rows[~self._is_in_flight[rows]], self._tokens)
+            if self._is_due(row):
+                due.append(row)
+        if due and self._tokens is not None:
+            self._register_runs(due, self._tokens)
+
+    def _is_due(self, row: int) -> bool:
+        return self._tables.num_tokens.item(row) >= self._next_full.item(row)
 
     def register(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Make the blocks that rows have filled hittable, dropping duplicates.
@@ -118,16 +143,10 @@ class PrefixChains:
         num_tokens = self._tables.num_tokens[rows]
         next_full = self._next_full[rows]
         which = (num_tokens >= next_full).nonzero()[0]
-        if len(which):
-            self._register_new(rows[which], num_tokens[which], next_full[which], tokens)
-
-    def _register_new(
-        self, rows: IndexArray, num_tokens: IndexArray, next_full: IndexArray, tokens: TokenArray
-    ) -> None:
-        is_run = num_tokens - next_full >= self._size
+        rows, next_full = rows[which], next_full[which]
+        is_run = num_tokens[which] - next_full >= self._size
         if np.count_nonzero(is_run):
-            for i in is_run.nonzero()[0].tolist():
-                self._register_run(int(rows[i]), int(num_tokens[i]), tokens)
+            self._register_runs(rows[is_run].tolist(), tokens)
             rows, next_full = rows[~is_run], next_full[~is_run]
         if len(rows):
             self._register_singles(rows, next_full, tokens)
@@ -138,7 +157,9 @@ class PrefixChains:
         """Register one new block of each of several rows: decoding crossed a border."""
         index = next_full // self._size
         index -= self._one
-        content = tokens.reshape(len(tokens), -1, self._tables.block_size)[rows, index]
+        # Faster than an index for each axis.
+        by_block = tokens.reshape(-1, self._tables.block_size)
+        content = by_block.take(rows * (len(by_block) // len(tokens)) + index, axis=0)
         keys = self._cache.key_parts(content, index)
         keys += self._key[rows]
         self._next_full[rows] = next_full + self._size
@@ -151,30 +172,58 @@ class PrefixChains:
         for i, row in enumerate(rows.tolist()):
             self._register_one(row, int(index[i]), int(keys[i]), content[i])
 
-    def _register_run(self, row: int, num_tokens: int, tokens: TokenArray) -> None:
-        """Register all new blocks of one row: a prompt was computed, or a row settles."""
+    def _register_runs(self, rows: list[int], tokens: TokenArray) -> None:
+        """Register all new blocks of rows: prompts were computed, or rows settle."""
+        runs = [self._take_run(row, tokens) for row in rows]
+        if not runs or self._insert(runs):
+            return
+        for run in runs:
+            if len(runs) == 1 or not self._insert([run]):
+                self._register_each(run)
+
+    def _take_run(self, row: int, tokens: TokenArray) -> _Run:
+        """Say what is new in a row, and expect that it will be registered."""
         size = self._tables.block_size
-        first, full = int(self._next_full[row]) // size - 1, num_tokens // size
+        first = self._next_full.item(row) // size - 1
+        full = self._tables.num_tokens.item(row) // size
         content = tokens[row, first * size : full * size].reshape(full - first, size)
         known = self._known_keys[row]
         if known is not None and full <= len(known):
-            keys = np.array(known[first:full])
+            keys = known[first:full]
         else:
             keys = np.add.accumulate(self._cache.key_parts(content, slice(first, full)))
             keys += self._key[row]
         self._next_full[row] = (full + 1) * size
         blocks = self._tables.ids[row, first:full].astype(np.int64)
-        serial = self._cache.next_serial
+        return _Run(row, first, keys, blocks, content)
+
+    def _insert(self, runs: list[_Run]) -> bool:
+        """Register runs at once, or change nothing and say False if a key is taken."""
+        run, serial = runs[0], self._cache.next_serial
+        keys, blocks, content = run.keys, run.blocks, run.content
+        if len(runs) > 1:
+            keys = np.concatenate([run.keys for run in runs])
+            blocks = np.concatenate([run.blocks for run in runs])
+            content = np.concatenate([run.content for run in runs])
         # Within a run the parent is the block before it in this very list.
         parents = np.arange(serial - 1, serial - 1 + len(blocks))
-        parents[0] = self._serial[row]
-        if self._cache.insert_new(keys, blocks, content, parents):
-            self._key[row] = keys[-1]
-            self._serial[row] = serial + len(blocks) - 1
-            return
-        for i, key in enumerate(keys.tolist()):
-            if self._next_full[row] != _CLOSED:
-                self._register_one(row, first + i, key, content[i])
+        start = 0
+        for run in runs:
+            parents[start] = self._serial[run.row]
+            start += len(run.blocks)
+        if not self._cache.insert_new(keys, blocks, content, parents):
+            return False
+        for run in runs:
+            serial += len(run.blocks)
+            self._key[run.row] = run.keys[-1]
+            self._serial[run.row] = serial - 1
+        return True
+
+    def _register_each(self, run: _Run) -> None:
+        """Register a run block by block, until its chain closes."""
+        for i, key in enumerate(run.keys.tolist()):
+            if self._next_full[run.row] != _CLOSED:
+                self._register_one(run.row, run.first + i, key, run.content[i])
 
     def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> None:
         """Register a block whose key may be taken, or close the chain of its row."""

@@ -35,8 +35,9 @@ def _swap_in(core: SchedulerCore, plan: StepPlan) -> None:
         if moves is not None:
             core.swapped.pop(0)
             plan.swap_in.append(moves)
-            core.rows.run(state.active_rows)
-            schedule_new(core, plan, state.active_rows)
+            rows = np.array(state.active_rows, np.int64)
+            core.rows.run(rows)
+            schedule_new(core, plan, rows)
         elif len(core.rows.running):
             plan.blocked = Blocked.MEMORY
             return
@@ -67,8 +68,9 @@ def _admit(core: SchedulerCore, plan: StepPlan) -> None:
         if budget is not None:
             budget -= int(core.rows.num_tokens[lead] - core.rows.num_computed[lead])
     if admitted_rows:
-        core.rows.run(admitted_rows)
-        schedule_new(core, plan, admitted_rows)
+        rows = np.array(admitted_rows, np.int64)
+        core.rows.run(rows)
+        schedule_new(core, plan, rows)
 
 
 def _first_that_fits(core: SchedulerCore) -> tuple[RequestState, Admission] | Blocked:

@@ -50,6 +50,7 @@ class Batch:
     num_scheduled[seqs]: tokens the step computes, at least 1 each.
     num_samples[seqs]: tokens to draw at the end: 0 while a prompt is unfinished, 1, or
         the number of sequences when a group's shared prompt is complete.
+    num_drawn: tokens to draw in all, the sum of num_samples.
     tokens[max_rows, max_model_len]: token ids by row; valid until the step's update.
     """
 
@@ -58,6 +59,7 @@ class Batch:
     num_computed: IndexArray
     num_scheduled: IndexArray
     num_samples: IndexArray
+    num_drawn: int
     tables: BlockTables
     tokens: TokenArray
     swap_out: BlockMoves = NO_MOVES

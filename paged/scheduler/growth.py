@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from paged.errors import OutOfBlocks
 from paged.scheduler.core import SchedulerCore
 from paged.scheduler.plan import StepPlan
@@ -29,13 +27,13 @@ def schedule_running(core: SchedulerCore, plan: StepPlan) -> None:
         core.fork_copies.clear()
 
 
-def schedule_new(core: SchedulerCore, plan: StepPlan, rows: list[int]) -> None:
+def schedule_new(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
     """Schedule rows that were admitted or swapped in during this step.
 
     If memory for their next tokens is short they stay and wait for the next step.
     """
     try:
-        _grow(core, plan, np.array(rows, np.int64))
+        _grow(core, plan, rows)
     except OutOfBlocks:
         return
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_not
+
 import numpy as np
 
 from paged.allocator.base import NO_MOVES, BlockMoves, concat_moves
@@ -29,7 +31,7 @@ class StepPlan:
         self._rows: list[IndexArray] = []
         self._num_computed: list[IndexArray] = []
         self._num_scheduled: list[IndexArray] = []
-        self._num_samples: list[IndexArray] = []
+        self._pending: list[IndexArray] = []
 
     def clip(self, num_tokens: IndexArray) -> IndexArray:
         """Give each of several sequences what the budget leaves it, in order."""
@@ -50,24 +52,25 @@ class StepPlan:
         self._rows.append(rows)
         self._num_computed.append(num_computed)
         self._num_scheduled.append(scheduled)
-        if scheduled is pending:
-            self._num_samples.append(np.ones(len(rows), np.int64))
-        else:
-            self._num_samples.append((scheduled == pending).astype(np.int64))
+        self._pending.append(pending)
 
     def batch(self, core: SchedulerCore, step: int) -> Batch:
         """Freeze the plan."""
-        rows = _join(self._rows)
-        num_samples = _join(self._num_samples)
-        for lead, state in core.unforked.items():
-            # A group draws for all its sequences at once, unless it has drawn before.
-            num_samples[rows == lead] *= 0 if state.saved else len(state.rows)
+        rows, num_scheduled = _join(self._rows), _join(self._num_scheduled)
+        num_samples, num_drawn = core.rows.ones[: len(rows)], len(rows)
+        if core.unforked or any(map(is_not, self._num_scheduled, self._pending)):
+            num_samples = (num_scheduled == _join(self._pending)).astype(np.int64)
+            for lead, state in core.unforked.items():
+                # A group draws for all its sequences at once, unless it has drawn before.
+                num_samples[rows == lead] *= 0 if state.saved else len(state.rows)
+            num_drawn = int(np.add.reduce(num_samples))
         return Batch(
             step=step,
             rows=rows,
             num_computed=_join(self._num_computed),
-            num_scheduled=_join(self._num_scheduled),
+            num_scheduled=num_scheduled,
             num_samples=num_samples,
+            num_drawn=num_drawn,
             tables=core.allocator.tables,
             tokens=core.rows.tokens,
             swap_out=concat_moves(self.swap_out) if self.swap_out else NO_MOVES,

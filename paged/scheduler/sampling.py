@@ -13,9 +13,6 @@ from paged.scheduler.request import FinishReason
 from paged.scheduler.request_state import RequestState
 from paged.types import BoolArray, IndexArray, TokenArray
 
-# An array without axes: numpy adds it twice as fast as Python's number.
-_ONE = np.array(1)
-
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
@@ -82,7 +79,7 @@ def _fork(core: SchedulerCore, state: RequestState) -> bool:
     for place, row in enumerate(state.rows):
         tokens = state.saved[place] if state.saved else prompt
         core.rows.start(row, tokens, num_computed=num_shared)
-    core.rows.run(children)
+    core.rows.run(np.array(children, np.int64))
     state.saved.clear()
     state.is_forked = True
     del core.unforked[lead]
@@ -91,17 +88,10 @@ def _fork(core: SchedulerCore, state: RequestState) -> bool:
 
 def _append(core: SchedulerCore, drawn: _Drawn) -> None:
     arrays, rows = core.rows, drawn.rows
-    num_tokens = arrays.num_tokens[rows]
-    arrays.tokens[rows, num_tokens] = drawn.tokens
-    num_tokens += _ONE
-    arrays.num_tokens[rows] = num_tokens
+    num_tokens = arrays.append(rows, drawn.tokens)
     is_over = drawn.is_stopped | (num_tokens >= arrays.end_tokens[rows])
-    ended = is_over.nonzero()[0].tolist()
-    if ended:
-        stopped = drawn.is_stopped
-        core.end_rows(
-            [
-                (int(rows[i]), FinishReason.STOP if stopped[i] else FinishReason.LENGTH)
-                for i in ended
-            ]
-        )
+    ended = is_over.nonzero()[0]
+    if len(ended):
+        is_stopped = drawn.is_stopped[ended].tolist()
+        reasons = [FinishReason.STOP if each else FinishReason.LENGTH for each in is_stopped]
+        core.end_rows(list(zip(rows[ended].tolist(), reasons, strict=True)))

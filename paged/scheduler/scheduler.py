@@ -133,10 +133,9 @@ class Scheduler:
         """Take in what a step computed and return the sequences that ended."""
         if batch is not self._in_flight:
             raise ConfigError("update() needs the batch of the latest schedule()")
-        num_drawn = int(np.add.reduce(batch.num_samples))
-        if len(result.tokens) != num_drawn or len(result.is_stopped) != num_drawn:
+        if not len(result.tokens) == len(result.is_stopped) == batch.num_drawn:
             raise ConfigError(
-                f"batch samples {num_drawn} tokens, the result has {len(result.tokens)}"
+                f"batch samples {batch.num_drawn} tokens, the result has {len(result.tokens)}"
                 f" tokens and {len(result.is_stopped)} stop flags"
             )
         core = self._core

@@ -29,7 +29,7 @@ def _cache() -> PrefixCache:
 def _insert(cache: PrefixCache, block: int, name: int) -> None:
     """Cache a block as the first of a prompt whose tokens are `name`."""
     content = np.array([[name, name]], np.int32)
-    keys = np.array(cache.keys_of(content[0]))
+    keys = cache.keys_of(content[0])
     assert cache.insert_new(keys, _array(block), content, _array(ROOT_SERIAL))
 
 

@@ -30,7 +30,7 @@ def _array(*blocks: int) -> np.ndarray:
 
 
 def _insert(cache: PrefixCache, tokens: np.ndarray, blocks: list[int]) -> bool:
-    keys = np.array(cache.keys_of(tokens), np.int64)
+    keys = cache.keys_of(tokens)
     inside = range(cache.next_serial, cache.next_serial + len(blocks) - 1)
     parents = _array(ROOT_SERIAL, *inside)
     return cache.insert_new(keys, _array(*blocks), cache.split(tokens), parents)
@@ -43,14 +43,14 @@ def _match(cache: PrefixCache, *tokens: int) -> list[int]:
 def test_only_full_blocks_have_keys(cache: PrefixCache) -> None:
     assert cache.split(_tokens(1, 2, 3, 4, 5)).tolist() == [[1, 2], [3, 4]]
     assert len(cache.keys_of(_tokens(1, 2, 3, 4, 5))) == 2
-    assert cache.keys_of(_tokens(1)) == []
+    assert cache.keys_of(_tokens(1)).tolist() == []
 
 
 def test_keys_of_a_prompt_are_a_running_sum_of_its_blocks(cache: PrefixCache) -> None:
     tokens = _tokens(0, 0, 0, 0, 9, 9)
     parts = cache.key_parts(cache.split(tokens), _array(0, 1, 2))
-    assert np.cumsum(parts).tolist() == cache.keys_of(tokens)
-    assert len(set(cache.keys_of(tokens))) == 3
+    assert np.cumsum(parts).tolist() == cache.keys_of(tokens).tolist()
+    assert len(set(cache.keys_of(tokens).tolist())) == 3
 
 
 def test_the_longest_cached_run_is_found(cache: PrefixCache) -> None:
@@ -72,7 +72,7 @@ def test_a_taken_key_changes_nothing(cache: PrefixCache) -> None:
 
 
 def test_the_same_key_twice_in_one_call_changes_nothing(cache: PrefixCache) -> None:
-    key = cache.keys_of(_tokens(1, 2))[0]
+    key = int(cache.keys_of(_tokens(1, 2))[0])
     content = np.array([[1, 2], [1, 2]], np.int32)
     before = pickle.dumps(cache)
     assert not cache.insert_new(
@@ -113,7 +113,7 @@ def test_content_and_parent_must_both_be_the_same(cache: PrefixCache) -> None:
 
 def test_a_key_is_found_unverified(cache: PrefixCache) -> None:
     _insert(cache, _tokens(1, 2), [4])
-    assert cache.find(cache.keys_of(_tokens(1, 2))[0]) == 4
+    assert cache.find(int(cache.keys_of(_tokens(1, 2))[0])) == 4
     assert cache.find(0) is None
 
 
@@ -156,7 +156,7 @@ def test_matches_are_exactly_the_known_leading_blocks(
                 serial = ROOT_SERIAL if parent is None else cache.serial_of(parent)
                 block_of[name] = len(block_of)
                 cache.insert_new(
-                    np.array(cache.keys_of(_tokens(*name))[-1:]),
+                    cache.keys_of(_tokens(*name))[-1:],
                     _array(block_of[name]),
                     _tokens(*name[-SIZE:])[None],
                     _array(serial),

@@ -35,6 +35,7 @@ def batch(tables: BlockTables) -> Batch:
         num_computed=_array(3, 1),
         num_scheduled=_array(1, 3),
         num_samples=_array(1, 0),
+        num_drawn=1,
         tables=tables,
         tokens=tokens,
         swap_out=BlockMoves(_array(1), _array(0)),
@@ -69,6 +70,7 @@ def test_a_batch_without_sequences_is_empty(tables: BlockTables) -> None:
         num_computed=none,
         num_scheduled=none,
         num_samples=none,
+        num_drawn=0,
         tables=tables,
         tokens=np.zeros((3, 8), np.int32),
     )

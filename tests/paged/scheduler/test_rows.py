@@ -33,6 +33,10 @@ def make_state(make_request: Callable[..., Request]) -> Make:
     return make
 
 
+def _rows(*rows: int) -> np.ndarray:
+    return np.array(rows, np.int64)
+
+
 def test_tokens_are_as_wide_as_whole_blocks(arrays: SequenceRows) -> None:
     assert arrays.tokens.shape == (6, 12)
 
@@ -64,7 +68,7 @@ def test_rows_run_in_the_order_of_their_requests(arrays: SequenceRows, make_stat
     states[0] = make_state(0, 5)
     for number in (1, 2, 0):
         arrays.claim(states[number], 9)
-        arrays.run(states[number].rows)
+        arrays.run(_rows(*states[number].rows))
     assert arrays.running.tolist() == [5, 0, 3, 1]
 
 
@@ -74,8 +78,8 @@ def test_later_rows_of_a_request_run_behind_its_first(
     group, other = make_state(0, 4, 2), make_state(1, 0)
     for state in (group, other):
         arrays.claim(state, 9)
-        arrays.run(state.rows[:1])
-    arrays.run([2])
+        arrays.run(_rows(*state.rows[:1]))
+    arrays.run(_rows(2))
     assert arrays.running.tolist() == [4, 2, 0]
 
 
@@ -96,6 +100,6 @@ def test_stopped_rows_leave_the_order_as_it_was(
 def test_rows_of_several_requests_are_put_in_order(arrays: SequenceRows, make_state: Make) -> None:
     for number, row in ((2, 0), (0, 1), (1, 2)):
         arrays.claim(make_state(number, row), 9)
-    arrays.run([1, 0])
-    arrays.run([2])
+    arrays.run(_rows(1, 0))
+    arrays.run(_rows(2))
     assert arrays.running.tolist() == [1, 2, 0]
