@@ -119,10 +119,9 @@ class BlockPool:
             self._push(idle)
             return
         is_cached = self._cache.is_cached(idle)
-        if np.count_nonzero(is_cached) == len(idle):
-            self._evictable.push(idle)
-        else:
-            self._evictable.push(idle[is_cached])
+        cached = idle[is_cached]
+        self._evictable.push(cached)
+        if len(cached) < len(idle):
             self._push(idle[~is_cached])
 
     def discard(self, blocks: IndexArray) -> None:

@@ -39,6 +39,7 @@ class PagedAllocator:
         self._size, self._almost = np.array(self.block_size), np.array(self.block_size - 1)
         self._none, self._one = np.array(0), np.array(1)
         self._longest = np.array(self.tables.max_blocks_per_row)
+        self._most_blocks = min(self.num_blocks, self.tables.max_blocks_per_row)
         self.num_watermark_blocks = math.ceil(config.watermark * config.num_blocks)
         self._cache: PrefixCache | None = None
         if config.enable_prefix_caching:
@@ -72,11 +73,12 @@ class PagedAllocator:
                 f"{demand.num_sequences} sequences exceed the {self.tables.max_rows}"
                 " that can run at once"
             )
-        needed, longest = -(-demand.num_tokens // self.block_size), self.tables.max_blocks_per_row
-        if needed > min(self.num_blocks, longest):
+        needed = -(-demand.num_tokens // self.block_size)
+        if needed > self._most_blocks:
             return (
                 f"{demand.num_tokens} tokens need {needed} blocks of {self.block_size},"
-                f" the pool has {self.num_blocks}, a sequence at most {longest}"
+                f" the pool has {self.num_blocks},"
+                f" a sequence at most {self.tables.max_blocks_per_row}"
             )
         return None
 
@@ -86,7 +88,8 @@ class PagedAllocator:
         Source: SOSP'23 section 4.5 (all-or-nothing); the watermark keeps blocks back
         for running sequences, and is waived when no row is live.
         """
-        if self.tables.num_free_rows < demand.num_sequences or self.refusal(demand) is not None:
+        num_blocks = -(-demand.num_tokens // self.block_size)
+        if self.tables.num_free_rows < demand.num_sequences or num_blocks > self._most_blocks:
             return None
         hit = self._match(demand)
         is_whole = len(hit) * self.block_size >= demand.num_tokens

@@ -60,12 +60,12 @@ class SchedulerCore:
         """Let a request wait on the host, at its place in the order."""
         bisect.insort(self.swapped, state, key=lambda other: other.key)
 
-    def end_rows(self, ends: list[tuple[int, FinishReason]]) -> None:
-        """End the sequences on some rows and free what they hold.
+    def end_rows(self, rows: IndexArray, reasons: list[FinishReason]) -> None:
+        """End the sequences on some rows, each for its reason, and free what they hold.
 
         Mutates: everything; a request leaves `states` with its last sequence.
         """
-        for row, reason in ends:
+        for row, reason in zip(rows.tolist(), reasons, strict=True):
             state = self.rows.owner_of(row)
             place = state.rows.index(row)
             self._report(state, place, reason)
@@ -74,7 +74,6 @@ class SchedulerCore:
             if state.saved:
                 del state.saved[place]
             self._forget_if_over(state)
-        rows = np.array([row for row, _ in ends], np.int64)
         self.rows.stop(rows)
         if self.is_static:
             self._hold(rows)
@@ -84,7 +83,7 @@ class SchedulerCore:
     def end_request(self, state: RequestState, reason: FinishReason) -> None:
         """End all sequences of a request, wherever it is but in the queue."""
         if state.rows:
-            self.end_rows([(row, reason) for row in state.rows])
+            self.end_rows(np.array(state.rows, np.int64), [reason] * len(state.rows))
             return
         for place in range(len(state.sequence_indices)):
             self._report(state, place, reason)

@@ -23,8 +23,7 @@ def make_room(core: SchedulerCore, plan: StepPlan) -> None:
     of the pool.
     """
     running = core.rows.running
-    last = int(running[-1])
-    victim = core.rows.owner_of(last)
+    victim = core.rows.owner_of(int(running[-1]))
     if core.held_rows:
         core.release_held()
     elif core.rows.owner_of(int(running[0])) is not victim:
@@ -32,7 +31,7 @@ def make_room(core: SchedulerCore, plan: StepPlan) -> None:
     elif core.swapped:
         restart_swapped(core, plan, core.swapped[-1])
     elif victim.is_forked:
-        core.end_rows([(last, FinishReason.LENGTH)])
+        core.end_rows(running[-1:], [FinishReason.LENGTH])
     else:
         core.end_request(victim, FinishReason.LENGTH)
 

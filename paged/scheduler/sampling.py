@@ -94,4 +94,4 @@ def _append(core: SchedulerCore, drawn: _Drawn) -> None:
     if len(ended):
         is_stopped = drawn.is_stopped[ended].tolist()
         reasons = [FinishReason.STOP if each else FinishReason.LENGTH for each in is_stopped]
-        core.end_rows(list(zip(rows[ended].tolist(), reasons, strict=True)))
+        core.end_rows(rows[ended], reasons)
