@@ -32,6 +32,10 @@ class PrefixCache:
 
     A block gets a new serial each time it is cached; a child remembers its parent's
     serial, so it cannot be found through a block that was reused meanwhile.
+
+    To forget a block only its serial is cleared: deleting its key would cost more than all
+    else that an eviction does. Such stale keys are passed over, and dropped together once
+    there are as many as blocks.
     """
 
     def __init__(self, *, num_blocks: int, block_size: int, max_blocks_per_row: int) -> None:
@@ -42,6 +46,7 @@ class PrefixCache:
         # without axes, for numpy adds those twice as fast as Python's numbers.
         self._bias = np.array(np.add.reduce(self._within))
         self._odd: IndexArray = rng.integers(bounds.min, bounds.max, max_blocks_per_row) | 1
+        # careful: it names forgotten blocks too, so ask `find`.
         self._block_of: dict[int, int] = {}
         self._serial: IndexArray = np.full(num_blocks, _NOT_CACHED, np.int64)
         self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
@@ -53,7 +58,7 @@ class PrefixCache:
         self.key: IndexArray = np.zeros(num_blocks, np.int64)
 
     def __len__(self) -> int:
-        return len(self._block_of)
+        return int(np.count_nonzero(self._serial))
 
     def key_parts(self, content: TokenArray, index: IndexArray | slice) -> IndexArray:
         """Say what blocks add to the running key: content[k, block_size] at index[k]."""
@@ -84,11 +89,15 @@ class PrefixCache:
         blocks = np.array(list(takewhile(lambda block: block is not None, known)), np.int64)
         same = (self._content[blocks] == self.split(tokens)[: len(blocks)]).all(axis=1)
         same &= self._parent_serial[blocks] == self._serials_before(blocks)
+        same &= self.is_cached(blocks)
         return blocks if same.all() else blocks[: int(np.argmin(same))]
 
     def find(self, key: int) -> int | None:
-        """Block indexed under key, unverified."""
-        return self._block_of.get(key)
+        """Block cached under key, its content unverified."""
+        block = self._block_of.get(key)
+        if block is None or not self._serial.item(block) or self.key.item(block) != key:
+            return None
+        return block
 
     def is_same(self, block: int, content: TokenArray, parent_serial: int) -> bool:
         """Say whether a cached block holds exactly content after that parent."""
@@ -112,9 +121,9 @@ class PrefixCache:
         block before it in its sequence, ROOT_SERIAL for the first.
         """
         count, index, new_keys = len(blocks), self._block_of, keys.tolist()
-        num_before = len(index)
-        if not index.keys().isdisjoint(new_keys):
+        if not index.keys().isdisjoint(new_keys) and not self._drop_stale(new_keys):
             return False
+        num_before = len(index)
         index.update(zip(new_keys, blocks.tolist(), strict=True))
         if len(index) < num_before + count:
             for key in set(new_keys):
@@ -125,7 +134,22 @@ class PrefixCache:
         self._serial[blocks] = np.arange(self.next_serial, self.next_serial + count)
         self._parent_serial[blocks] = parent_serials
         self.next_serial += count
+        if len(index) > 2 * len(self.key):
+            self._drop_all_stale()
         return True
+
+    def _drop_stale(self, keys: list[int]) -> bool:
+        """Free the keys of forgotten blocks; change nothing and say False if one is in use."""
+        taken = {key for key in keys if key in self._block_of}
+        if any(self.find(key) is not None for key in taken):
+            return False
+        for key in taken:
+            del self._block_of[key]
+        return True
+
+    def _drop_all_stale(self) -> None:
+        cached = self._serial.nonzero()[0]
+        self._block_of = dict(zip(self.key[cached].tolist(), cached.tolist(), strict=True))
 
     def is_cached(self, blocks: IndexArray) -> BoolArray:
         """[blocks] which of them are hittable."""
@@ -133,9 +157,6 @@ class PrefixCache:
 
     def forget(self, blocks: IndexArray) -> None:
         """Make cached blocks unhittable."""
-        index = self._block_of
-        for key in self.key[blocks].tolist():
-            del index[key]
         self._serial[blocks] = _NOT_CACHED
 
     def check_leaves_first(self, queued: IndexArray) -> None:
@@ -155,10 +176,8 @@ class PrefixCache:
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless index and per-block arrays agree."""
-        indexed = np.array(sorted(self._block_of.values()), np.int64)
+        indexed = [block for key, block in self._block_of.items() if self.find(key) == block]
         check(
-            np.array_equal(indexed, np.flatnonzero(self._serial)),
+            sorted(indexed) == np.flatnonzero(self._serial).tolist(),
             "the prefix index and the serials name different blocks",
         )
-        for key, block in self._block_of.items():
-            check(self.key[block] == key, f"block {block} is indexed under a wrong key")

@@ -88,6 +88,45 @@ def test_a_forgotten_block_and_its_children_are_not_found(cache: PrefixCache) ->
     assert _match(cache, 1, 2, 3, 4, 5, 6) == [0]
 
 
+def test_a_forgotten_key_is_free_again(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
+    cache.forget(_array(0, 1))
+    key = int(cache.keys_of(_tokens(1, 2))[0])
+    assert (len(cache), cache.find(key)) == (0, None)
+    assert _insert(cache, _tokens(1, 2, 3, 4), [4, 0])
+    assert _match(cache, 1, 2, 3, 4) == [4, 0]
+    cache.check_integrity()
+
+
+def test_a_forgotten_key_does_not_name_what_its_block_holds_now(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2), [0])
+    cache.forget(_array(0))
+    assert _insert(cache, _tokens(3, 4), [0])
+    assert cache.find(int(cache.keys_of(_tokens(1, 2))[0])) is None
+    assert _match(cache, 1, 2) == []
+    assert _insert(cache, _tokens(1, 2), [5])
+    assert (_match(cache, 1, 2), _match(cache, 3, 4)) == ([5], [0])
+    cache.check_integrity()
+
+
+def test_a_key_in_use_beside_a_forgotten_one_changes_nothing(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
+    cache.forget(_array(0))
+    before = pickle.dumps(cache)
+    assert not _insert(cache, _tokens(1, 2, 3, 4), [2, 3])
+    assert pickle.dumps(cache) == before
+
+
+def test_forgotten_keys_do_not_pile_up(cache: PrefixCache) -> None:
+    _insert(cache, _tokens(0, 0), [1])
+    for token in range(1, 5 * NUM_BLOCKS):
+        assert _insert(cache, _tokens(token, token), [0])
+        cache.forget(_array(0))
+        assert len(cache._block_of) <= 2 * NUM_BLOCKS
+    assert _match(cache, 0, 0) == [1]
+    cache.check_integrity()
+
+
 def test_a_child_is_not_found_through_a_parent_of_other_life(cache: PrefixCache) -> None:
     _insert(cache, _tokens(1, 2, 3, 4), [0, 1])
     cache.forget(_array(0))
@@ -111,7 +150,7 @@ def test_content_and_parent_must_both_be_the_same(cache: PrefixCache) -> None:
     assert cache.is_same(0, _tokens(1, 2), ROOT_SERIAL)
 
 
-def test_a_key_is_found_unverified(cache: PrefixCache) -> None:
+def test_a_block_is_found_by_its_key(cache: PrefixCache) -> None:
     _insert(cache, _tokens(1, 2), [4])
     assert cache.find(int(cache.keys_of(_tokens(1, 2))[0])) == 4
     assert cache.find(0) is None
@@ -135,7 +174,7 @@ def test_integrity_check_sees_a_lost_index_entry(cache: PrefixCache) -> None:
 def test_integrity_check_sees_a_wrong_key(cache: PrefixCache) -> None:
     _insert(cache, _tokens(1, 2), [0])
     cache.key[0] += 1
-    with pytest.raises(IntegrityError, match="wrong key"):
+    with pytest.raises(IntegrityError, match="name different blocks"):
         cache.check_integrity()
 
 
