@@ -54,6 +54,7 @@ class PrefixChains:
         self._tokens: TokenArray | None = None
         # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
         self._size, self._one = np.array(tables.block_size), np.array(1)
+        self._width = np.array(tables.max_blocks_per_row)
 
     def admit(
         self, row: int, num_registered: int, num_tokens: int, known_keys: IndexArray | None
@@ -157,13 +158,13 @@ class PrefixChains:
         """Register one new block of each of several rows: decoding crossed a border."""
         index = next_full // self._size
         index -= self._one
-        # Faster than an index for each axis.
+        # One index into all blocks of all rows is faster than one for each axis.
         by_block = tokens.reshape(-1, self._tables.block_size)
         content = by_block.take(rows * (len(by_block) // len(tokens)) + index, axis=0)
+        blocks = self._tables.ids.take(rows * self._width + index).astype(np.int64)
         keys = self._cache.key_parts(content, index)
         keys += self._key[rows]
         self._next_full[rows] = next_full + self._size
-        blocks = self._tables.ids[rows, index].astype(np.int64)
         serial = self._cache.next_serial
         if self._cache.insert_new(keys, blocks, content, self._serial[rows]):
             self._key[rows] = keys
