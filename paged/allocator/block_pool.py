@@ -47,7 +47,7 @@ class BlockPool:
     @property
     def num_available(self) -> int:
         """Blocks that `take` can supply."""
-        return self.num_free + len(self._evictable)
+        return self.num_blocks - self._top + len(self._evictable)
 
     @property
     def num_held(self) -> int:

@@ -13,12 +13,13 @@ from paged.allocator.base import NO_MOVES, Admission, BlockMoves, Demand
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.copy_on_write import CopyOnWrite
+from paged.allocator.growth import Growth
 from paged.allocator.prefix_cache import NO_BLOCKS, PrefixCache
 from paged.allocator.prefix_chain import PrefixChains
 from paged.allocator.swap import SwapSpace
 from paged.allocator.usage import SlotUsage, split_grants, split_shared_grants
 from paged.config import CacheConfig
-from paged.errors import ConfigError, OutOfBlocks, UnknownRow, check
+from paged.errors import ConfigError, UnknownRow, check
 from paged.types import IndexArray, TokenArray
 
 
@@ -35,10 +36,6 @@ class PagedAllocator:
             max_model_len=config.max_model_len,
             block_size=config.block_size,
         )
-        # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
-        self._size, self._almost = np.array(self.block_size), np.array(self.block_size - 1)
-        self._none, self._one = np.array(0), np.array(1)
-        self._longest = np.array(self.tables.max_blocks_per_row)
         self._most_blocks = min(self.num_blocks, self.tables.max_blocks_per_row)
         self.num_watermark_blocks = math.ceil(config.watermark * config.num_blocks)
         self._cache: PrefixCache | None = None
@@ -53,6 +50,7 @@ class PagedAllocator:
             PrefixChains(self.tables, self.pool, self._cache) if self._cache is not None else None
         )
         self.swap = SwapSpace(self.tables, self.pool, self._cache, config.num_host_blocks)
+        self._growth = Growth(self.tables, self.pool)
         self._copy_on_write = CopyOnWrite(self.tables, self.pool)
         # Sources of copies that the step in flight has yet to make.
         self._pinned: list[IndexArray] = []
@@ -142,43 +140,14 @@ class PagedAllocator:
 
     def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:
         """Give rows the blocks and the private tail that their next tokens need."""
-        missing_tokens = num_tokens - self.tables.num_blocks[rows] * self._size
-        which = (missing_tokens > self._none).nonzero()[0]
         shared = self._copy_on_write.shared_tails(rows)
-        if len(which):
-            self._append(rows[which], missing_tokens[which], len(shared))
+        self._growth.extend(rows, num_tokens, num_copies=len(shared))
         copies = self._copy_on_write.copy(shared)
         self._copy_on_write.forget(rows)
         self.tables.num_tokens[rows] = num_tokens
         if self._chains is not None:
             self._chains.write(rows)
         return copies
-
-    def _append(self, rows: IndexArray, missing_tokens: IndexArray, num_copies: int) -> None:
-        """Add blocks for the tokens that rows lack, if that leaves enough for some copies."""
-        have = self.tables.num_blocks[rows]
-        # Decoding crosses one border at a time; a sum over the rows costs more than the look.
-        need, num_needed = self._one, len(rows)
-        if np.count_nonzero(missing_tokens > self._size):
-            need = (missing_tokens + self._almost) // self._size
-            num_needed = int(np.add.reduce(need))
-        num_blocks = have + need
-        if np.count_nonzero(num_blocks > self._longest):
-            row = int(rows[int(np.argmax(num_blocks))])
-            raise ConfigError(
-                f"row {row} asks for {int(num_blocks.max())} blocks, max_model_len allows"
-                f" {self.tables.max_blocks_per_row}; end it before"
-            )
-        num_available = self.pool.num_available
-        if num_needed + num_copies > num_available:
-            raise OutOfBlocks(num_needed=num_needed + num_copies, num_available=num_available)
-        blocks = self.pool.take(num_needed)
-        if num_needed == len(rows):
-            self.tables.ids[rows, have] = blocks
-        else:
-            within = np.arange(num_needed) - np.repeat(np.cumsum(need) - need, need)
-            self.tables.ids[np.repeat(rows, need), np.repeat(have, need) + within] = blocks
-        self.tables.num_blocks[rows] = num_blocks
 
     def fork(self, parent: int, children: IndexArray, num_tokens: int) -> BlockMoves:
         """Share the blocks of parent's first num_tokens tokens with children.

@@ -122,12 +122,11 @@ class PrefixChains:
 
     def settle(self, rows: IndexArray) -> None:
         """Register all that rows have filled, before they are released or forked."""
-        if self._in_flight:
-            rows = rows[~np.isin(rows, np.concatenate(self._in_flight))]
+        in_flight = {row for written in self._in_flight for row in written.tolist()}
         due: list[int] = []
         for row in rows.tolist():
             self._prompts.pop(row, None)
-            if self._is_due(row):
+            if row not in in_flight and self._is_due(row):
                 due.append(row)
         if due and self._tokens is not None:
             self._register_runs(due, self._tokens)

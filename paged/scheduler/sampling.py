@@ -14,7 +14,7 @@ from paged.scheduler.request_state import RequestState
 from paged.types import BoolArray, IndexArray, TokenArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Drawn:
     """One token for each of several rows."""
 

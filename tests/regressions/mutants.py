@@ -90,7 +90,7 @@ MUTANTS = (
     ),
     Mutant(
         test="test_fork_is_all_or_nothing.py",
-        source="allocator/paged.py",
+        source="allocator/growth.py",
         old="        if num_needed + num_copies > num_available:\n",
         new="        if num_needed > num_available:\n",
     ),

@@ -84,6 +84,29 @@ def test_rows_that_fill_blocks_in_one_step_are_all_registered(it: Fixture) -> No
     assert it.match(5, 6, 7, 8) == third
 
 
+def test_runs_of_several_rows_are_registered_each_from_its_own_start(it: Fixture) -> None:
+    first, second = it.start(0, 1, 2, 3, 4), it.start(1, 5, 6, 7, 8, 9)
+    it.register(0, 1)
+    assert it.match(1, 2, 3, 4) == first
+    assert it.match(5, 6, 7, 8) == second[:2]
+    # The parent of a first block is the root, not the last block of another row.
+    assert it.match(7, 8) == []
+    it.write(0, 1, 2, 3, 4)
+    it.tables.ids[0, 2] = it.pool.take(1)[0]
+    it.tables.num_blocks[0] = 3
+    third = it.write(0, 1, 2, 3, 4, 5, 6)
+    it.register(0)
+    assert it.match(1, 2, 3, 4, 5, 6) == third
+
+
+def test_rows_settle_what_no_step_in_flight_has_yet_to_write(it: Fixture) -> None:
+    first, _ = it.start(0, 1, 2), it.start(1, 3, 4)
+    it.chains.commit(np.zeros(0, np.int64), it.tokens)
+    it.chains.write(np.array([1]))
+    it.chains.settle(np.array([0, 1]))
+    assert (it.match(1, 2), it.match(3, 4)) == (first, [])
+
+
 def test_a_duplicate_block_gives_way_to_the_cached_one(it: Fixture) -> None:
     first, second = it.start(0, 1, 2, 3, 4), it.start(1, 1, 2, 3, 9)
     it.register(0)

@@ -56,7 +56,7 @@ def test_parts_are_joined_and_complete_rows_draw(make_scheduler: Callable[..., S
     assert batch.rows.tolist() == [0, 1, 3]
     assert batch.num_computed.tolist() == [5, 0, 7]
     assert batch.num_scheduled.tolist() == [1, 4, 2]
-    assert batch.num_samples.tolist() == [1, 0, 1]
+    assert (batch.num_samples.tolist(), batch.num_drawn) == ([1, 0, 1], 2)
     assert batch.copies.src.tolist() == [1, 3]
     assert (len(batch.swap_in), len(batch.swap_out), batch.num_preempted) == (0, 0, 2)
 
@@ -80,9 +80,22 @@ def test_a_group_draws_for_all_its_sequences_once(
     plan = StepPlan(None)
     pending = _array(1, 4)
     plan.add(_array(0, 1), _array(4, 0), pending, pending)
-    assert plan.batch(core, step=0).num_samples.tolist() == [1, num_samples]
+    batch = plan.batch(core, step=0)
+    assert (batch.num_samples.tolist(), batch.num_drawn) == ([1, num_samples], 1 + num_samples)
 
 
 def test_an_empty_plan_is_an_empty_batch(make_scheduler: Callable[..., Scheduler]) -> None:
     batch = StepPlan(None).batch(make_scheduler()._core, step=0)
     assert (batch.num_seqs, batch.num_moves, batch.admitted) == (0, 0, ())
+    assert (len(batch.num_samples), batch.num_drawn) == (0, 0)
+
+
+def test_sequences_that_complete_their_tokens_draw_one_each(
+    make_scheduler: Callable[..., Scheduler],
+) -> None:
+    plan = StepPlan(None)
+    for rows in (_array(0, 1), _array(2)):
+        pending = rows + 1
+        plan.add(rows, rows, pending, pending)
+    batch = plan.batch(make_scheduler()._core, step=0)
+    assert (batch.num_samples.tolist(), batch.num_drawn) == ([1, 1, 1], 3)

@@ -63,6 +63,19 @@ def test_known_tokens_are_a_copy(arrays: SequenceRows) -> None:
     assert (int(arrays.num_tokens[1]), int(arrays.num_computed[1])) == (3, 2)
 
 
+def test_a_token_is_appended_to_each_row(arrays: SequenceRows) -> None:
+    for row, tokens in ((0, [5, 6, 7]), (5, [8])):
+        arrays.start(row, np.array(tokens, np.int32), num_computed=0)
+    assert arrays.append(_rows(5, 0), np.array([2, 3], np.int32)).tolist() == [2, 4]
+    assert (arrays.known(0).tolist(), arrays.known(5).tolist()) == ([5, 6, 7, 3], [8, 2])
+
+
+def test_shared_ones_cannot_be_written_to(arrays: SequenceRows) -> None:
+    assert arrays.ones.tolist() == [1] * 6
+    with pytest.raises(ValueError, match="read-only"):
+        arrays.ones[0] = 0
+
+
 def test_rows_run_in_the_order_of_their_requests(arrays: SequenceRows, make_state: Make) -> None:
     states = {number: make_state(number, *rows) for number, rows in ((1, (0, 3)), (2, (1,)))}
     states[0] = make_state(0, 5)
@@ -95,6 +108,14 @@ def test_stopped_rows_leave_the_order_as_it_was(
     assert arrays.running.tolist() == left
     arrays.stop(np.array(stopped, np.int64))
     assert arrays.running.tolist() == left
+
+
+def test_a_row_that_stopped_can_run_again(arrays: SequenceRows) -> None:
+    arrays.running = _rows(5, 0, 3)
+    arrays.stop(_rows(0, 3))
+    arrays.running = _rows(5, 3, 0)
+    arrays.stop(_rows(5))
+    assert arrays.running.tolist() == [3, 0]
 
 
 def test_rows_of_several_requests_are_put_in_order(arrays: SequenceRows, make_state: Make) -> None:

@@ -1,0 +1,58 @@
+"""More blocks for running rows, as their tokens come to need them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paged.allocator.block_pool import BlockPool
+from paged.allocator.block_table import BlockTables
+from paged.errors import ConfigError, OutOfBlocks
+from paged.types import IndexArray
+
+
+class Growth:
+    """Appends blocks of a pool to the rows of block tables."""
+
+    def __init__(self, tables: BlockTables, pool: BlockPool) -> None:
+        self._tables = tables
+        self._pool = pool
+        # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
+        self._size, self._almost = np.array(tables.block_size), np.array(tables.block_size - 1)
+        self._none, self._one = np.array(0), np.array(1)
+        self._longest = np.array(tables.max_blocks_per_row)
+
+    def extend(self, rows: IndexArray, num_tokens: IndexArray, *, num_copies: int) -> None:
+        """Give rows[i] room for num_tokens[i], if that leaves blocks for num_copies copies.
+
+        Mutates: tables, free space. Raises OutOfBlocks; ConfigError if a row would exceed
+        the longest sequence (nothing is changed).
+        """
+        missing_tokens = num_tokens - self._tables.num_blocks[rows] * self._size
+        which = (missing_tokens > self._none).nonzero()[0]
+        if len(which):
+            self._append(rows[which], missing_tokens[which], num_copies)
+
+    def _append(self, rows: IndexArray, missing_tokens: IndexArray, num_copies: int) -> None:
+        have = self._tables.num_blocks[rows]
+        # Decoding lacks one block a row at most; to look costs less than to divide and sum.
+        need, num_needed = self._one, len(rows)
+        if np.count_nonzero(missing_tokens > self._size):
+            need = (missing_tokens + self._almost) // self._size
+            num_needed = int(np.add.reduce(need))
+        num_blocks = have + need
+        if np.count_nonzero(num_blocks > self._longest):
+            row = int(rows[int(np.argmax(num_blocks))])
+            raise ConfigError(
+                f"row {row} asks for {int(num_blocks.max())} blocks, max_model_len allows"
+                f" {self._tables.max_blocks_per_row}; end it before"
+            )
+        num_available = self._pool.num_available
+        if num_needed + num_copies > num_available:
+            raise OutOfBlocks(num_needed=num_needed + num_copies, num_available=num_available)
+        blocks = self._pool.take(num_needed)
+        if num_needed == len(rows):
+            self._tables.ids[rows, have] = blocks
+        else:
+            within = np.arange(num_needed) - np.repeat(np.cumsum(need) - need, need)
+            self._tables.ids[np.repeat(rows, need), np.repeat(have, need) + within] = blocks
+        self._tables.num_blocks[rows] = num_blocks
