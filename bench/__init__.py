@@ -1,1 +1,1 @@
-"""Microbenchmarks of the allocator and scheduler, beside vLLM's own."""
+"""Microbenchmarks of allocator, scheduler and kernels, beside peers."""

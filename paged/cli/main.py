@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 from paged.cli import allocators, doctor
@@ -31,7 +31,7 @@ def build_parser(arguments: Sequence[str]) -> ArgumentParser:
     """
     called = next((a for a in arguments if not a.startswith("-")), None)
     parser = OneLineParser(prog="paged", description="KV-cache memory for LLM inference.")
-    parser.add_argument("--version", action="version", version=f"paged {version('paged')}")
+    parser.add_argument("--version", action="version", version=f"paged {_version()}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         subparser = subparsers.add_parser(
@@ -41,6 +41,13 @@ def build_parser(arguments: Sequence[str]) -> ArgumentParser:
             command.add_arguments(subparser)
         subparser.set_defaults(command=command)
     return parser
+
+
+def _version() -> str:
+    try:
+        return version("paged")
+    except PackageNotFoundError:
+        return "from source, not installed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,3 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         called = next((a for a in given if not a.startswith("-")), "")
         print(f"paged {called}: error: {error}", file=sys.stderr)
         return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

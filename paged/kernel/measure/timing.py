@@ -18,8 +18,7 @@ from paged.kernel.problem import Problem
 L2_TIMES = 5
 """Copies of the operands that are used in turn fill the L2 cache as often as this."""
 
-_MAX_COPIES = 64
-_MAX_LAUNCHES = 500
+_MAX_CALLS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +31,7 @@ class Effort:
     def num_calls(self, call_s: float, num_copies: int) -> int:
         """Return how many calls make a round: where time allows, each copy serves one."""
         wanted = max(num_copies, ceil(self.least_s / max(call_s, 1e-9)))
-        return max(1, min(wanted, _MAX_LAUNCHES, int(self.most_s / max(call_s, 1e-9))))
+        return max(1, min(wanted, _MAX_CALLS, int(self.most_s / max(call_s, 1e-9))))
 
 
 ON_CPU = Effort(least_s=0.02, most_s=0.1)
@@ -98,7 +97,7 @@ def make_round(candidate: Candidate, problem: Problem, l2_bytes: int | None) -> 
 
 def copies_beyond(l2_bytes: int, num_bytes: int) -> int:
     """Return how many copies of operands together leave nothing of one in the cache."""
-    return max(1, min(_MAX_COPIES, ceil(L2_TIMES * l2_bytes / max(num_bytes, 1))))
+    return max(1, min(_MAX_CALLS, ceil(L2_TIMES * l2_bytes / max(num_bytes, 1))))
 
 
 def host_round(calls: Sequence[Callable[[], Any]], effort: Effort) -> Round:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,14 @@ def test_the_console_script_is_installed() -> None:
     script = Path(sys.executable).with_name("paged")
     printed = subprocess.run([script, "allocators"], capture_output=True, text=True, check=True)
     assert printed.stdout.startswith("paged ")
+
+
+def test_from_source_the_command_runs_without_an_installation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def version(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(cli, "version", version)
+    assert cli.main(["allocators"]) == 0
+    assert capsys.readouterr().err == ""

@@ -66,10 +66,10 @@ def test_a_round_has_calls_for_each_copy_where_time_allows(
 
 
 @pytest.mark.parametrize(
-    ("num_bytes", "num_copies"), [(250, 1), (249, 2), (100, 3), (1, 64), (0, 64)]
+    ("num_bytes", "num_copies"), [(1000, 1), (999, 2), (300, 4), (1, 500), (0, 500)]
 )
 def test_copies_together_exceed_the_cache(num_bytes: int, num_copies: int) -> None:
-    assert copies_beyond(50, num_bytes) == num_copies
+    assert copies_beyond(200, num_bytes) == num_copies
 
 
 def test_copies_are_used_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
