@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
+from math import inf
+from threading import Lock
+from time import monotonic
 
 import torch
 
 from paged.errors import KernelSourceError, OperandError
 from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 from paged.kernel.binding import Binding, Number, bind
-from paged.kernel.instance import instantiate, requests
+from paged.kernel.instance import instantiate
 from paged.kernel.launch import Backend, Program
+from paged.kernel.plan import Build, ReadyCall, build_of
+from paged.kernel.plans import Plans
 from paged.kernel.spec import KernelSpec
 
-FileStamp = tuple[Path, int, int]
-BuildKey = tuple[tuple[tuple[str, str], ...], tuple[int, ...]]
+LOOK_INTERVAL_S = 0.0005
+"""How long what was seen of files holds. File systems tell no times apart that lie closer, and
+for a kernel of a dozen headers looking takes longer than all else of a call."""
+
+FileStamp = tuple[int, int]
+"""When a file was modified, in ns, and its size in bytes."""
 
 
 def kernel_call(
@@ -37,10 +47,16 @@ def kernel_call(
         UnsupportedFeature and KernelRunError for the kernel's faults; BackendUnavailable.
     Source: `jax.experimental.pallas.pallas_call`, for the form of the call.
     """
-    binding = bind(spec, operands, scalars)
-    backend = backend_for(spec, operands, interpret)
-    kernel_for(spec, backend).run(binding)
-    outputs = binding.outputs
+    plans = plans_for(spec)
+    call = plans.ready(operands, scalars)
+    if call is None:
+        binding = bind(spec, operands, scalars)
+        backend = backend_for(spec, operands, interpret)
+        call = plans.add(binding)
+    else:
+        backend = backend_for(spec, operands, interpret)
+    kernel_for(spec, backend).run(call)
+    outputs = call.outputs
     if not outputs:
         return None
     return outputs[0] if len(outputs) == 1 else outputs
@@ -82,54 +98,94 @@ def cuda_backend() -> Backend:
 
 
 @lru_cache(maxsize=1024)
+def plans_for(spec: KernelSpec) -> Plans:
+    """Return the plans of a spec, the same ones each time."""
+    return Plans(spec)
+
+
+@lru_cache(maxsize=1024)
 def kernel_for(spec: KernelSpec, backend: Backend) -> Kernel:
     """Return the kernel of a spec on a backend, the same one each time."""
     return Kernel(spec, backend)
 
 
-class Kernel:
-    """A spec on one backend, with the programs built so far.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Built:
+    """Programs, and the files they were built from as they then were."""
 
-    A changed source file or header takes effect at the next run.
+    paths: tuple[str, ...] = ()
+    stamps: tuple[FileStamp, ...] = ()
+    programs: Mapping[Build, Program] = field(default_factory=dict[Build, Program])
+
+    @property
+    def is_current(self) -> bool:
+        """Whether every file is as it was."""
+        try:
+            return _stamps(self.paths) == self.stamps
+        except OSError:
+            return False
+
+
+class Kernel:
+    """A spec on one backend, with the programs built so far. Threads may use it at once.
+
+    A changed source file or header takes effect at the next run, `LOOK_INTERVAL_S` after the
+    files were last looked at.
     """
 
     def __init__(self, spec: KernelSpec, backend: Backend) -> None:
         self.spec = spec
         self.backend = backend
-        self._programs: dict[BuildKey, Program] = {}
-        self._stamps: tuple[FileStamp, ...] = ()
+        self._built = _Built()
+        self._looked_s = -inf
+        self._building = Lock()
 
-    def run(self, binding: Binding) -> None:
-        """Launch on bound operands. Mutates inout, out and workspace tensors."""
-        launches = requests(binding)
-        program = self.program(binding)
-        for operand in self.spec.operands:
-            tensor = binding.tensors[operand.name]
-            if operand.is_variable and tensor is not None:
-                program.write_variable(operand.name, tensor.cpu().numpy())
-        for launch in launches:
-            if not launch.is_empty:
-                program.launch(launch)
+    def run(self, call: ReadyCall) -> None:
+        """Launch a call. Mutates its inout, out and workspace tensors."""
+        program = self._program(call.build)
+        for name, tensor in call.variables.items():
+            program.copy_to_variable(name, tensor)
+        for launch in call.launches:
+            program.launch(launch)
 
     def program(self, binding: Binding) -> Program:
         """Return the program for a call's types and constants; compile it where it is new."""
-        if self._stamps and self._stamps != _stamps([path for path, _, _ in self._stamps]):
-            self._programs.clear()
-        key = (
-            tuple(binding.types.items()),
-            tuple(binding.sizes[name] for name in self.spec.constants),
-        )
-        if key not in self._programs:
-            source = instantiate(self.spec, binding.types, binding.sizes)
-            stamps = _stamps(source.files)
-            self._programs[key] = self.backend.build(source)
-            self._stamps = stamps
-        return self._programs[key]
+        return self._program(build_of(binding))
+
+    def _program(self, build: Build) -> Program:
+        program = self._find(build)
+        if program is not None:
+            return program
+        with self._building:
+            return self._find(build) or self._build(build)
+
+    def _find(self, build: Build) -> Program | None:
+        built = self._built
+        program = built.programs.get(build)
+        now_s = monotonic()
+        if program is None or now_s - self._looked_s < LOOK_INTERVAL_S:
+            return program
+        if not built.is_current:
+            return None
+        self._looked_s = now_s
+        return program
+
+    def _build(self, build: Build) -> Program:
+        types, constants = build
+        source = instantiate(self.spec, dict(types), dict(constants))
+        paths = tuple(map(str, source.files))
+        try:
+            stamps = _stamps(paths)
+        except OSError as error:
+            raise KernelSourceError(f"cannot read kernel source: {error}") from error
+        program = self.backend.build(source)
+        before = self._built
+        programs = {build: program}
+        if (paths, stamps) == (before.paths, before.stamps):
+            programs = {**before.programs, **programs}
+        self._built = _Built(paths=paths, stamps=stamps, programs=programs)
+        return program
 
 
-def _stamps(paths: Sequence[Path]) -> tuple[FileStamp, ...]:
-    try:
-        stats = [(path, path.stat()) for path in paths]
-    except OSError as error:
-        raise KernelSourceError(f"cannot read kernel source: {error}") from error
-    return tuple((path, stat.st_mtime_ns, stat.st_size) for path, stat in stats)
+def _stamps(paths: Sequence[str]) -> tuple[FileStamp, ...]:
+    return tuple([(stat.st_mtime_ns, stat.st_size) for stat in map(os.stat, paths)])

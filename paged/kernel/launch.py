@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -23,7 +24,8 @@ Argument = npt.NDArray[Any]
 """One kernel parameter: a writable array of one element whose bytes are the parameter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# not frozen: freezing more than doubles the time to make one, and every launch makes some
+@dataclass(slots=True, kw_only=True)
 class Pointer:
     """A tensor, and where in the arguments the address of its first element lies.
 
@@ -42,14 +44,16 @@ class Pointer:
     offset_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LaunchRequest:
     """One launch of one entry of a program.
 
     Attributes:
         entry: one of the entries the program was built for.
         arguments: one array a kernel parameter, in order; addresses are already in them.
-        pointers: every tensor the kernel may touch through its arguments.
+        pointers: every tensor the kernel may touch through its arguments, for as many
+            iterations as wanted.
+        device: where the operands lie, if the caller knows; else the pointers tell.
         shared_bytes: dynamic shared memory of one block.
 
     """
@@ -59,7 +63,8 @@ class LaunchRequest:
     block: Extent
     shared_bytes: int
     arguments: tuple[Argument, ...]
-    pointers: tuple[Pointer, ...]
+    pointers: Iterable[Pointer]
+    device: torch.device | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -83,6 +88,14 @@ class Program(Protocol):
 
         The value is copied before the call returns, and later launches see it. Raises
         OperandError where the source has no such variable, or where its size in bytes differs.
+        """
+        ...
+
+    def copy_to_variable(self, name: str, source: torch.Tensor) -> None:
+        """Set such a variable on the tensor's device to the bytes of a tensor.
+
+        Happens in the order of launches on that device, so that nothing waits. Raises
+        OperandError as `write_variable` does.
         """
         ...
 

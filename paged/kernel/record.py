@@ -79,6 +79,25 @@ def struct_dtype(spec: KernelSpec) -> np.dtype[np.void]:
     return np.dtype(fields, align=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the arguments a value begins."""
+
+    argument_index: int
+    offset_bytes: int
+
+
+@lru_cache(maxsize=1024)
+def places(spec: KernelSpec) -> Mapping[str, Place]:
+    """Return the place of every value that the spec's kernels are passed, in order."""
+    if spec.passing == "struct":
+        offsets = offsets_bytes(struct_dtype(spec))
+        return {name: Place(0, offset) for name, offset in offsets.items()}
+    default = [o.name for o in spec.operands if not o.is_variable] + [s.name for s in spec.scalars]
+    names = default if spec.parameters is None else spec.parameters
+    return {name: Place(i, 0) for i, name in enumerate(names)}
+
+
 def offsets_bytes(dtype: np.dtype[np.void]) -> dict[str, int]:
     """Return where each field of a record begins."""
     return {str(name): place[1] for name, place in (dtype.fields or {}).items()}
@@ -125,13 +144,11 @@ def pack(binding: Binding) -> Arguments:
 
 
 def _pack_struct(binding: Binding) -> Arguments:
-    dtype = struct_dtype(binding.spec)
-    record = np.zeros(1, dtype=dtype)
-    offsets = offsets_bytes(dtype)
+    record = np.zeros(1, dtype=struct_dtype(binding.spec))
     pointers: list[Pointer] = []
     for slot in slots(binding.spec):
         record[slot.name] = _value(binding, slot)
-        pointers += _pointer(binding, slot, 0, offsets[slot.name])
+        pointers += _pointer(binding, slot)
     return Arguments(values=(record,), pointers=tuple(pointers))
 
 
@@ -140,13 +157,12 @@ def _pack_parameters(binding: Binding) -> Arguments:
     by_name = {slot.name: slot for slot in slots(spec)}
     for size in spec.constants:
         by_name[size] = Slot(size, "int", "int32")
-    default = [o.name for o in spec.operands if not o.is_variable] + [s.name for s in spec.scalars]
     values: list[Argument] = []
     pointers: list[Pointer] = []
-    for i, name in enumerate(default if spec.parameters is None else spec.parameters):
+    for name in places(spec):
         slot = by_name[name]
         values.append(np.array([_value(binding, slot)], dtype=slot.numpy))
-        pointers += _pointer(binding, slot, i, 0)
+        pointers += _pointer(binding, slot)
     return Arguments(values=tuple(values), pointers=tuple(pointers))
 
 
@@ -161,17 +177,18 @@ def _value(binding: Binding, slot: Slot) -> Number | tuple[int, ...]:
     return (0,) * slot.count if tensor is None else tuple(tensor.stride())
 
 
-def _pointer(binding: Binding, slot: Slot, index: int, offset_bytes: int) -> list[Pointer]:
+def _pointer(binding: Binding, slot: Slot) -> list[Pointer]:
     if slot.of is None or slot.count is not None:
         return []
     tensor: torch.Tensor | None = binding.tensors[slot.of.name]
     if tensor is None:
         return []
+    place = places(binding.spec)[slot.name]
     pointer = Pointer(
         operand=slot.of.name,
         tensor=tensor,
         intent=slot.of.intent,
-        argument_index=index,
-        offset_bytes=offset_bytes,
+        argument_index=place.argument_index,
+        offset_bytes=place.offset_bytes,
     )
     return [pointer]

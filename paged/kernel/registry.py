@@ -11,7 +11,7 @@ import torch
 
 from paged.errors import KernelSourceError
 from paged.kernel.binding import Number, bind
-from paged.kernel.call import kernel_call
+from paged.kernel.call import kernel_call, plans_for
 from paged.kernel.choice import REFERENCE, current_choices
 from paged.kernel.op import Op, Outputs
 from paged.kernel.variant import Variant, find_variant, load_variant, shipped_variants
@@ -67,7 +67,7 @@ def run_op(
     on_gpu = any(t is not None and t.is_cuda for t in given)
     name = choices.variants.get(op.name)
     if name is None:
-        name = op.choose(bind(op.signature, given, numbers)) if on_gpu else REFERENCE
+        name = op.choose(plans_for(op.signature).check(given, numbers)) if on_gpu else REFERENCE
     if name == REFERENCE:
         return run_reference(op, given, numbers)
     variant = current_variant(op, name)

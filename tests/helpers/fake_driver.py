@@ -118,6 +118,9 @@ class FakeDriver:
         assert stream == STREAM_BASE + self.device
         module.variables[symbol] = data
 
+    def copy(self, module: object, symbol: str, source: int, num_bytes: int, stream: int) -> None:
+        self.write(module, symbol, ctypes.string_at(source, num_bytes), stream)
+
     def read(self, module: object, symbol: str, num_bytes: int, stream: int) -> bytes:
         assert isinstance(module, FakeModule)
         assert module.device == self.device

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
+from contextlib import nullcontext
 from ctypes import addressof, c_char
 from dataclasses import dataclass, field
 from math import prod
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from paged.errors import BackendUnavailable, KernelRunError, OperandError
 from paged.kernel import cubin_cache, nvrtc
@@ -77,7 +80,10 @@ class CudaProgram:
         if request.is_empty:
             return
         current = self._driver.current_device()
-        device = _device_of(request, current)
+        if request.device is None:
+            device = _index((pointer.tensor.device for pointer in request.pointers), current)
+        else:
+            device = _index((request.device,), current)
         if device == current:
             self._launch(request, device)
             return
@@ -118,6 +124,21 @@ class CudaProgram:
                 stream = self._driver.current_stream(device)
                 self._driver.write(loaded.module, symbol, data, stream)
         self._written[symbol] = data
+
+    def copy_to_variable(self, name: str, source: torch.Tensor) -> None:
+        """Enqueue a copy of a tensor to a variable on its device, on torch's current stream.
+
+        Nothing waits once the program is loaded there. Raises OperandError as `write_variable`
+        does.
+        """
+        driver = self._driver
+        current = driver.current_device()
+        device = _index((source.device,), current)
+        with nullcontext() if device == current else driver.on_device(device):
+            symbol = self._symbol(name, source.nbytes)
+            module, stream = self._loaded[device].module, driver.current_stream(device)
+            data = source.contiguous()
+            driver.copy(module, symbol, data.data_ptr(), data.nbytes, stream)
 
     def read_variable(
         self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]
@@ -207,10 +228,6 @@ def addresses(arguments: tuple[Argument, ...]) -> array[int]:
     return array("Q", [addressof(c_char.from_buffer(argument.data)) for argument in arguments])
 
 
-def _device_of(request: LaunchRequest, current: int) -> int:
-    """Return the device of the first operand on a GPU; pinned host memory serves any device."""
-    for pointer in request.pointers:
-        device = pointer.tensor.device
-        if device.type == "cuda":
-            return device.index
-    return current
+def _index(devices: Iterable[torch.device], current: int) -> int:
+    """Return the first GPU of some devices; pinned host memory serves any GPU."""
+    return next((device.index for device in devices if device.type == "cuda"), current)

@@ -67,6 +67,10 @@ class Driver(Protocol):
         """Copy bytes to a variable of a module, after what the stream holds, and wait."""
         ...
 
+    def copy(self, module: object, symbol: str, source: int, num_bytes: int, stream: int) -> None:
+        """Copy device memory at an address to a variable of a module; the stream does it."""
+        ...
+
     def read(self, module: object, symbol: str, num_bytes: int, stream: int) -> bytes:
         """Copy a variable of a module, after what the stream holds, and wait."""
         ...
@@ -153,6 +157,12 @@ class CupyDriver:
             self._runtime.memcpyHostToDevice,
             stream,
         )
+
+    def copy(self, module: Any, symbol: str, source: int, num_bytes: int, stream: int) -> None:
+        """Copy device memory at an address to a variable of a module; the stream does it."""
+        target = module.get_global(symbol).ptr
+        kind = self._runtime.memcpyDeviceToDevice
+        self._runtime.memcpyAsync(target, source, num_bytes, kind, stream)
 
     def read(self, module: Any, symbol: str, num_bytes: int, stream: int) -> bytes:
         """Copy a variable of a module, after what the stream holds, and wait."""

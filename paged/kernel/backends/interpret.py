@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy.typing as npt
+import torch
 
 from paged.errors import ConfigError, KernelRunError, OperandError
 from paged.kernel.backends.failure_text import failure_text
@@ -124,6 +125,10 @@ class InterpretProgram:
         Raises OperandError where there is none of this name, or its size in bytes differs.
         """
         self._variables.write(name, value)
+
+    def copy_to_variable(self, name: str, source: torch.Tensor) -> None:
+        """Set a variable to the bytes of a tensor. Raises OperandError as `write_variable` does."""
+        self._variables.write(name, source.contiguous().reshape(-1).view(torch.uint8).numpy())
 
     def read_variable(
         self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]
