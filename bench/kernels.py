@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -91,7 +92,7 @@ class KernelRace:
         self.result, self._round = try_candidate(
             candidate, entry.op, self._problems, self._limits.l2_bytes
         )
-        self._peers = _peers(self._workload, entry.device)
+        self.peers: Sequence[tuple[Result, Round | None]] = _peers(self._workload, entry.device)
 
     @property
     def contestant(self) -> Contestant:
@@ -106,12 +107,12 @@ class KernelRace:
     def rivals(self) -> dict[str, Rival]:
         """The peers' sides, scaled to as many calls as our rounds have."""
         num_calls = self.contestant.work_per_round
-        return {r.name: _rival(run, num_calls) for r, run in self._peers if run is not None}
+        return {r.name: _rival(run, num_calls) for r, run in self.peers if run is not None}
 
     def comparison(self, ours: Times, rivals: dict[str, Times]) -> Comparison:
         """Return the raced times with what the roofline needs."""
         timed = {self.entry.variant: ours, **rivals}
-        results = [self.result, *(result for result, _ in self._peers)]
+        results = [self.result, *(result for result, _ in self.peers)]
         measurement = Measurement(
             op=self.entry.op,
             workload=self.entry.workload,

@@ -10,6 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench import kernels
 from bench.compare import Times, race
 from bench.kernels import Entry, KernelRace, devices, entries
+from paged.kernel.measure.timing import Round
 from paged.kernel.registry import OP_NAMES, ops
 from paged.kernel.variant import shipped_variants
 from tests.bench.test_compare import FakeBenchmark
@@ -42,6 +43,13 @@ def test_a_race_gives_times_of_a_call() -> None:
     assert raced is not None
     ours, _ = raced
     assert ours.mean_us == pytest.approx(1 / num_calls)
+
+
+def test_peers_are_scaled_to_as_many_calls() -> None:
+    kernel = KernelRace(ENTRY)
+    kernel.peers = [(kernel.result, Round(lambda: 2.0, 4))]
+    num_calls = kernel.contestant.work_per_round
+    assert kernel.rivals["simple"](2) == [0.5e6 * num_calls] * 2
 
 
 def test_a_comparison_keeps_what_the_roofline_needs() -> None:

@@ -55,7 +55,7 @@ def test_flashinfer_is_planned_with_pages_and_their_fill(monkeypatch: pytest.Mon
             return query
 
     fake(monkeypatch, "flashinfer", BatchDecodeWithPagedKVCacheWrapper=Wrapper)
-    problem = with_shape(group_size=4).build(CPU, 1)
+    problem = with_shape(group_size=4, seq_lens=(9, 32, 9)).build(CPU, 1)
     flashinfer(problem)()
     made, ((starts, pages, last, *sizes), options), pool_shape = planned
     assert made == ("HND", {"use_tensor_cores": True})
@@ -63,7 +63,7 @@ def test_flashinfer_is_planned_with_pages_and_their_fill(monkeypatch: pytest.Mon
     assert tables is not None
     assert starts.tolist() == [0, 1, 3, 4]
     assert pages.tolist() == [int(tables[0, 0]), *tables[1].tolist(), int(tables[2, 0])]
-    assert last.tolist() == [9, 4, 9]
+    assert last.tolist() == [9, 16, 9]
     assert sizes == [8, 2, 16, 16]
     assert options["sm_scale"] == 0.25
     assert pool_shape == (4, 2, 2, 16, 16)
