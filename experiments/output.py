@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from experiments.interrupts import HeldInterrupts
 from paged.errors import ConfigError
 
 # Short and the same for every out: a name made of out's could be too long.
@@ -25,7 +26,10 @@ def require_writable(out: Path) -> None:
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise ConfigError(f"cannot write results to {out}: {nearest} is not a writable folder")
     try:
-        with tempfile.TemporaryDirectory(dir=nearest, prefix=_SCRATCH_PREFIX) as scratch:
+        with (
+            HeldInterrupts(),
+            tempfile.TemporaryDirectory(dir=nearest, prefix=_SCRATCH_PREFIX) as scratch,
+        ):
             (scratch / out.absolute().relative_to(nearest)).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -46,16 +50,18 @@ def published(out: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
     Mutates: out, only when the block ends without an exception; other files stay.
     Raises: ConfigError, with out as it was, if one of the names is a folder there.
     """
-    # In the folder that require_writable saw: the same file system, and no new parents.
-    scratch = Path(tempfile.mkdtemp(dir=_nearest(out), prefix=_SCRATCH_PREFIX))
-    try:
-        written, replaced = scratch / "written", scratch / "replaced"
-        written.mkdir()
-        replaced.mkdir()
-        yield written
-        _publish(written, out, owned, replaced)
-    finally:
-        shutil.rmtree(scratch)
+    with HeldInterrupts() as held:
+        # In the folder that require_writable saw: the same file system, and no new parents.
+        scratch = Path(tempfile.mkdtemp(dir=_nearest(out), prefix=_SCRATCH_PREFIX))
+        try:
+            written, replaced = scratch / "written", scratch / "replaced"
+            written.mkdir()
+            replaced.mkdir()
+            with held.let_through():
+                yield written
+            _publish(written, out, owned, replaced)
+        finally:
+            shutil.rmtree(scratch)
 
 
 def _publish(written: Path, out: Path, owned: Iterable[str], replaced: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from experiments.interrupts import HeldInterrupts
 from experiments.sim.record import Column
 from experiments.sim.run import simulate
 from experiments.sim.series import hole_histogram, thin
@@ -90,13 +91,14 @@ def _completed(jobs: Sequence[Job], num_processes: int) -> Iterator[Outcome]:
     with ProcessPoolExecutor(num_processes, context, _start_worker) as pool:
         futures: list[Future[Outcome]] = []
         try:
-            # The first starts the workers, which a signal must not cut short: each takes
-            # it, if one came, once it is up.
-            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-            try:
-                futures.extend([pool.submit(run_job, job) for job in jobs])
-            finally:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+            # The first starts the workers, which a signal must not cut short: we take it when
+            # they are started, and each worker, whose mask is ours, once it is up.
+            with HeldInterrupts():
+                signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+                try:
+                    futures.extend([pool.submit(run_job, job) for job in jobs])
+                finally:
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             for future in as_completed(futures):
                 yield future.result()
         finally:
