@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from paged.errors import KernelCompileError, KernelRunError, OperandError
-from paged.kernel import InterpretConfig, KernelSpec, Launch, Operand, Scalar, kernel_call
+from paged.kernel import InterpretConfig, KernelSpec, Launch, Operand, Scalar, call, kernel_call
 
 MOMENTS = KernelSpec(
     name="moments",
@@ -91,6 +94,108 @@ def test_a_failed_kernel_leaves_the_operands() -> None:
     with pytest.raises(KernelRunError, match=r"increment"):
         kernel_call(INCREMENT, x, interpret=True, step=13)
     assert torch.equal(x, torch.arange(50, dtype=torch.int32))
+
+
+@pytest.fixture
+def num_bound(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows by a kernel's name whenever a call of it is bound anew."""
+    names: list[str] = []
+    bind = call.bind
+
+    def counted(spec: KernelSpec, *rest: object) -> object:
+        names.append(spec.name)
+        return bind(spec, *rest)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(call, "bind", counted)
+    return names
+
+
+def test_a_call_like_an_earlier_one_is_not_bound_again(num_bound: list[str]) -> None:
+    spec = replace(INCREMENT)
+    x = torch.zeros(50, dtype=torch.int32)
+    for step in (1, 2, 3):
+        kernel_call(spec, x, interpret=True, step=100 * step)
+    assert x.tolist() == [6] * 50
+    assert num_bound == ["increment"]
+    y = torch.zeros(33, dtype=torch.int32)
+    kernel_call(spec, y, interpret=True, step=4)
+    assert y.tolist() == [4] * 33
+    assert len(num_bound) == 2
+
+
+def test_a_planned_call_is_refused_as_the_first_one() -> None:
+    x = torch.zeros(5, dtype=torch.int32)
+    messages: list[str] = []
+    for _ in range(2):
+        with pytest.raises(OperandError) as raised:
+            kernel_call(INCREMENT, x, interpret=True, step=2**31)
+        messages.append(str(raised.value))
+        kernel_call(INCREMENT, x, interpret=True, step=1)
+    assert messages == ["increment: number 'step' must be an int32, got 2147483648"] * 2
+    assert x.tolist() == [2] * 5
+    with pytest.raises(OperandError, match=r"got cpu; pass interpret=True"):
+        kernel_call(INCREMENT, x, step=1)
+    with pytest.raises(OperandError, match="unknown number 'stride'; it takes step"):
+        kernel_call(INCREMENT, x, interpret=True, step=1, stride=2)
+
+
+@pytest.mark.parametrize("is_header", [False, True])
+def test_an_edit_takes_effect_at_the_next_call(tmp_path: Path, is_header: bool) -> None:
+    file, header = tmp_path / "increment.cu", tmp_path / "step.cuh"
+    header.write_text("constexpr int kScale = 1;\n")
+    text = '#include "step.cuh"\n' + str(INCREMENT.source).replace("+= step", "+= kScale * step")
+    file.write_text(text)
+    spec = replace(INCREMENT, source=file)
+    x = torch.zeros(5, dtype=torch.int32)
+    kernel_call(spec, x, interpret=True, step=1)
+    edited = header if is_header else file
+    edited.write_text(
+        edited.read_text()
+        .replace("kScale = 1", "kScale = 20")
+        .replace("kScale * ", "kScale * 2 * ")
+    )
+    time.sleep(2 * call.LOOK_INTERVAL_S)
+    kernel_call(spec, x, interpret=True, step=1)
+    assert x.tolist() == [21 if is_header else 3] * 5
+    header.unlink()
+    file.write_text(str(INCREMENT.source))
+    time.sleep(2 * call.LOOK_INTERVAL_S)
+    kernel_call(spec, x, interpret=True, step=5)
+    assert x.tolist() == [26 if is_header else 8] * 5
+
+
+def test_threads_may_call_at_once() -> None:
+    spec = replace(INCREMENT)
+
+    def run(step: int) -> list[int]:
+        x = torch.zeros(20 + step % 3, dtype=torch.int32)
+        kernel_call(spec, x, interpret=InterpretConfig(isolate=False), step=100 * step)
+        return x.tolist()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, range(60))) == [
+            [100 * step] * (20 + step % 3) for step in range(60)
+        ]
+
+
+def test_variables_take_the_bytes_of_any_type() -> None:
+    text = """
+__constant__ unsigned short bits[4];
+__global__ void f(int* y) { y[threadIdx.x] = bits[threadIdx.x]; }
+"""
+    spec = KernelSpec(
+        name="f",
+        source=text,
+        launches=(Launch(entry="f", grid=1, block=4),),
+        operands=(
+            Operand(name="bits", shape="4", dtype="bfloat16", is_variable=True),
+            Operand(name="y", shape="4", dtype="int32", intent="out"),
+        ),
+    )
+    values = torch.tensor([1.0, -2.0, 0.5, 0.0], dtype=torch.bfloat16)
+    y = kernel_call(spec, values, interpret=True)
+    assert isinstance(y, torch.Tensor)
+    assert y.tolist() == [0x3F80, 0xC000, 0x3F00, 0]
 
 
 def test_refused_operands_compile_nothing() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from paged.kernel.binding import bind
-from paged.kernel.record import offsets_bytes, pack, struct_dtype, struct_text
+from paged.kernel.record import Place, offsets_bytes, pack, places, struct_dtype, struct_text
 from paged.kernel.spec import KernelSpec, Launch, Operand, Scalar
 
 SPEC = KernelSpec(
@@ -86,6 +86,17 @@ def test_parameters_in_the_kernels_own_order() -> None:
     by_name = {p.operand: p for p in pack(binding).pointers}
     assert by_name["y"].argument_index == 1
     assert by_name["x"].argument_index == 3
+
+
+def test_places_of_values() -> None:
+    struct = places(SPEC)
+    assert {name: place.offset_bytes for name, place in struct.items()} == offsets_bytes(
+        struct_dtype(SPEC)
+    )
+    assert {place.argument_index for place in struct.values()} == {0}
+    listed = places(replace(SPEC, passing="parameters"))
+    assert list(listed) == ["x", "table", "y", "flag", "total", "scale", "step", "small"]
+    assert list(listed.values()) == [Place(i, 0) for i in range(8)]
 
 
 @pytest.mark.parametrize("passing", ["struct", "parameters"])

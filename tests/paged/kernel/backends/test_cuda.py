@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from paged.errors import BackendUnavailable, KernelCompileError, KernelRunError, OperandError
 from paged.kernel import nvrtc
@@ -176,6 +177,29 @@ def test_a_written_variable_reaches_every_device(driver: FakeDriver, program: Cu
     assert driver.modules[1].variables == {"factors": early.tobytes()}
     program.write_variable("factors", late)
     assert [module.variables["factors"] for module in driver.modules] == [late.tobytes()] * 2
+
+
+def test_a_tensor_is_copied_to_a_variable_of_its_device(
+    driver: FakeDriver, program: CudaProgram
+) -> None:
+    program.copy_to_variable("factors", torch.arange(8.0)[::2])
+    assert driver.modules[0].variables == {"factors": np.array([0, 2, 4, 6], np.float32).tobytes()}
+    with pytest.raises(OperandError, match="'factors' has 16 bytes, got 12"):
+        program.copy_to_variable("factors", torch.zeros(3))
+    driver.device = 1
+    program.copy_to_variable("factors", torch.ones(4))
+    assert driver.modules[1].variables == {"factors": np.ones(4, np.float32).tobytes()}
+    assert driver.modules[0].variables == {"factors": np.array([0, 2, 4, 6], np.float32).tobytes()}
+
+
+def test_a_known_device_spares_looking_at_pointers(
+    driver: FakeDriver, program: CudaProgram
+) -> None:
+    pointers = iter([pointer_on("cuda:0")])
+    for device in ("cuda:1", "cpu"):
+        program.launch(replace(REQUEST, pointers=pointers, device=torch.device(device)))
+    assert [launched.device for launched in driver.launches] == [1, 0]
+    assert len(list(pointers)) == 1
 
 
 def test_an_unknown_variable_is_refused_with_those_there_are(program: CudaProgram) -> None:

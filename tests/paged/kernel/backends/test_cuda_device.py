@@ -201,3 +201,18 @@ def test_variables_are_written_read_and_kept_between_launches() -> None:
     program.launch(launch)
     assert program.read_variable("num_launches", np.int32, ()) == 7
     assert program.read_variable("sums::total", np.float64, ()) >= 1.0
+
+
+def test_a_tensor_is_copied_to_a_variable_in_stream_order() -> None:
+    program = CudaBackend().build(scale_source())
+    source = torch.zeros(4, device="cuda")
+    side = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(200_000_000)
+        source.copy_(torch.tensor([1.0, 2, 3, 4], device="cuda"), non_blocking=True)
+        program.copy_to_variable("factors", source)
+        done = torch.cuda.Event()
+        done.record(side)
+        assert not done.query()
+        assert program.read_variable("factors", np.float32, (4,)).tolist() == [1, 2, 3, 4]
