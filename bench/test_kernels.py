@@ -13,7 +13,7 @@ from bench.kernels import Entry, KernelRace, entries
 from bench.report import Collected
 
 NUM_CHUNKS = 3
-ROUNDS_PER_CHUNK = 2
+ROUNDS_PER_CHUNK = 1
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.label)

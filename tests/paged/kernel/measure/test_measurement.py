@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
+import torch
 
 from paged.errors import KernelRunError
+from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.measure import measurement
-from paged.kernel.measure.candidate import Call, Candidate, Unserved
+from paged.kernel.measure.candidate import Call, Candidate, Unserved, kernel_candidate
 from paged.kernel.measure.measurement import Measurement, measure
+from paged.kernel.measure.peers import peers_of
 from paged.kernel.measure.timing import Round
+from paged.kernel.measure.workloads import workloads_of
 from paged.kernel.problem import Problem
+from paged.kernel.registry import find_op
+from paged.kernel.variant import find_variant
 from tests.helpers.measured import HARDWARE, WORKLOAD, exact, spoiled
 
 
@@ -84,3 +91,19 @@ def test_what_fails_is_reported(error: Exception, key: str, text: str) -> None:
 def test_an_error_of_our_own_is_not_hidden() -> None:
     with pytest.raises(LookupError):
         run(failing(LookupError("ours"), is_peer=False))
+
+
+@pytest.mark.gpu
+def test_a_kernel_is_timed_on_a_gpu() -> None:
+    device = torch.device("cuda")
+    workload = workloads_of("copy_blocks", device)["pairs-1"]
+    spec = find_variant(find_op("copy_blocks"), "vector").spec
+    ours = kernel_candidate("vector", spec, InterpretConfig())
+    hardware = replace(HARDWARE, device=device, l2_bytes=1 << 24)
+    candidates = [ours, *peers_of(workload, device)]
+    rows = measure(workload, candidates, hardware, num_rounds=3).rows()
+    assert [(row["name"], row["clock"]) for row in rows] == [
+        ("vector", "graph"),
+        ("index_copy", "graph"),
+    ]
+    assert all(row["median_s"] > 0 for row in rows)

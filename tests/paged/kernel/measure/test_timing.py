@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -12,6 +16,7 @@ from paged.kernel.measure.timing import (
     Round,
     Timing,
     copies_beyond,
+    device_round,
     host_round,
     interleave,
     make_round,
@@ -112,3 +117,70 @@ def test_with_a_cache_every_copy_is_another(monkeypatch: pytest.MonkeyPatch) -> 
     problem = WORKLOAD.build(CPU, 1)
     make_round(Candidate(name="none", prepare=prepare, clock="host"), problem, 10_000)
     assert len(set(seen)) == len(seen) == copies_beyond(10_000, 17_984 + 52)
+
+
+class FakeCuda:
+    """CUDA's streams, events and graphs: a call takes 1 ms, a replay 0.5 ms for each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_ms = 0.0
+        self.num_captured = 0
+        self._is_capturing = False
+        for name, stand_in in {
+            "Stream": lambda: SimpleNamespace(wait_stream=lambda _: None),
+            "current_stream": lambda: SimpleNamespace(wait_stream=lambda _: None),
+            "stream": nullcontext,
+            "Event": lambda enable_timing: self._event(),
+            "CUDAGraph": lambda: SimpleNamespace(replay=self._replay),
+            "graph": lambda _: self._capture(),
+        }.items():
+            monkeypatch.setattr(torch.cuda, name, stand_in)
+
+    def call(self) -> None:
+        if self._is_capturing:
+            self.num_captured += 1
+        else:
+            self.now_ms += 1.0
+
+    @contextmanager
+    def _capture(self) -> Generator[None]:
+        self._is_capturing = True
+        yield
+        self._is_capturing = False
+
+    def _replay(self) -> None:
+        self.now_ms += 0.5 * self.num_captured
+
+    def _event(self) -> SimpleNamespace:
+        event = SimpleNamespace(at_ms=0.0, synchronize=lambda: None)
+
+        def record() -> None:
+            event.at_ms = self.now_ms
+
+        event.record = record
+        event.elapsed_time = lambda other: other.at_ms - event.at_ms
+        return event
+
+
+@pytest.mark.parametrize(("is_captured", "call_s"), [(True, 0.5e-3), (False, 1e-3)])
+def test_on_a_gpu_a_round_is_a_graph_or_a_run_of_calls(
+    is_captured: bool, call_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda = FakeCuda(monkeypatch)
+    each = device_round([cuda.call] * 3, is_captured=is_captured)
+    # five milliseconds' worth of calls, by the time of the warm-up
+    assert each.num_calls == 5
+    assert cuda.num_captured == (5 if is_captured else 0)
+    assert each.call_s() == pytest.approx(call_s)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("is_captured", [True, False])
+def test_a_copy_on_a_real_gpu_takes_time(is_captured: bool) -> None:
+    source = torch.ones(1 << 24, device="cuda")
+    target = torch.zeros_like(source)
+    each = device_round([lambda: target.copy_(source)], is_captured=is_captured)
+    target.zero_()
+    # 128 MB read and written, at less than 100 TB/s
+    assert each.call_s() > (1 << 27) / 1e14
+    assert bool((target == 1).all())
