@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,10 @@ def _run(arguments: Namespace) -> int:
     measurements: list[Measurement] = []
     for op, workloads in plan:
         for workload in workloads:
-            candidates = [kernel_candidate(v.name, v.spec, InterpretConfig()) for v in targets[op]]
+            candidates = [
+                kernel_candidate(label, variant.spec, InterpretConfig())
+                for label, variant in labelled(targets[op]).items()
+            ]
             candidates += peers_of(workload, device)
             measurements.append(
                 measure(workload, candidates, hardware, num_rounds=arguments.rounds)
@@ -63,6 +67,23 @@ def _run(arguments: Namespace) -> int:
     print(f"\n{LEGEND}" + (f"\n{CLOCK_LEGEND}" if device.type == "cuda" else ""))
     faults = [r for m in measurements for r in m.results if r.fault is not None and not r.is_peer]
     return 1 if faults else 0
+
+
+def labelled(variants: Sequence[Variant]) -> dict[str, Variant]:
+    """Return each kernel once, under a name that no other has.
+
+    Shipped ones keep their names, others are called after their file, by path where files of
+    one name are compared.
+    """
+    by_path = {variant.path: variant for variant in variants}
+    file_names = [path.name for path in by_path]
+    labels: dict[str, Variant] = {}
+    for path, variant in by_path.items():
+        if path.parent == variant.op.variants_dir:
+            labels[variant.name] = variant
+        else:
+            labels[path.name if file_names.count(path.name) == 1 else str(path)] = variant
+    return labels
 
 
 def write_json(path: Path, hardware: Hardware, measurements: list[Measurement]) -> None:

@@ -36,7 +36,7 @@ def _run(arguments: Namespace) -> int:
 
 COMMAND = Command(
     name="kernels",
-    summary="list, show, write, try and compile CUDA kernels",
+    summary="list, show, write, try, time and compile CUDA kernels",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from paged.cli.kernels import bench
+from paged.cli.kernels.target import find_targets
 from paged.cli.main import main
 from paged.kernel.measure.bandwidth import Hardware
+from paged.kernel.registry import find_op
 from tests.helpers.measured import HARDWARE
 
 WRONG = """
@@ -51,7 +53,7 @@ def test_a_wrong_kernel_is_not_timed(tmp_path: Path, capsys: pytest.CaptureFixtu
     file.write_text(WRONG)
     assert main(["kernels", "bench", str(file), "--rounds", "3"]) == 1
     shown = capsys.readouterr().out
-    assert "nothing: WRONG, not timed: result 0 [8, 2, 2, 2, 16, 64] differs in 4 of 8" in shown
+    assert "nothing.cu: WRONG, not timed: result 0 [8, 2, 2, 2, 16, 64] differs in 4 of 8" in shown
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,19 @@ def test_without_a_gpu_that_is_said(
     monkeypatch.setattr(bench, "why_unavailable", lambda: "no driver")
     assert main(["kernels", "bench", "attention", "--device", "cuda"]) == 2
     assert "no CUDA device to time on: no driver" in capsys.readouterr().err
+
+
+def test_each_kernel_has_a_name_of_its_own(tmp_path: Path) -> None:
+    shipped = find_op("copy_blocks").variants_dir / "copy_blocks_simple.cu"
+    files = [tmp_path / "simple.cu", tmp_path / "a" / "mine.cu", tmp_path / "b" / "mine.cu"]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(WRONG)
+    targets = ["copy_blocks", "copy_blocks=simple", *map(str, files)]
+    assert {label: v.path for label, v in bench.labelled(find_targets(targets)).items()} == {
+        "simple": shipped,
+        "vector": shipped.with_name("copy_blocks_vector.cu"),
+        "simple.cu": files[0],
+        str(files[1]): files[1],
+        str(files[2]): files[2],
+    }
