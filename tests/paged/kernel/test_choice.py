@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -37,7 +38,7 @@ def test_choices_end_with_an_error() -> None:
         ({"attention": "gone.cu"}, "cannot read kernel source .*gone.cu"),
     ],
 )
-def test_what_cannot_serve_is_refused_at_once(choice: dict[str, str], reason: str) -> None:
+def test_what_cannot_serve_is_refused_at_once(choice: dict[str, Any], reason: str) -> None:
     with pytest.raises(KernelSourceError, match=reason), use_kernel(**choice):
         pytest.fail("entered the block")
     assert current_choices().variants == {}

@@ -86,7 +86,7 @@ def library() -> Iterator[torch.library.Library]:
 
 
 def test_a_kernel_of_ones_own(library: torch.library.Library) -> None:
-    axpy = kernel_op(AXPY, library, interpret=InterpretConfig(seed=3))
+    axpy: Any = kernel_op(AXPY, library, interpret=InterpretConfig(seed=3))
     assert str(vars(axpy)["_schema"]) == (
         "paged_test::axpy(Tensor x, Tensor(a1!) y, *, float factor=2.) -> Tensor"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -26,7 +28,8 @@ def test_a_variant_and_the_reference_give_the_same_bits(name: str) -> None:
 
     def served(variant: str) -> tuple[torch.Tensor, ...]:
         operands = [None if t is None else t.clone() for t in problem.operands]
-        with use_kernel(**{name: variant}):
+        choice: dict[str, Any] = {name: variant}
+        with use_kernel(**choice):
             outputs = run_op(op, operands, problem.numbers)
         return results_of(op.signature, operands, outputs)
 
