@@ -21,9 +21,9 @@ from paged.kernel.plan import Build, ReadyCall, build_of
 from paged.kernel.plans import Plans
 from paged.kernel.spec import KernelSpec
 
-LOOK_INTERVAL_S = 0.0005
-"""How long what was seen of files holds. File systems tell no times apart that lie closer, and
-for a kernel of a dozen headers looking takes longer than all else of a call."""
+LOOK_INTERVAL_S = 0.001
+"""How long what was seen of files holds. Common file systems tell no times apart that lie closer,
+and for a kernel of a dozen headers looking takes longer than all else of a call."""
 
 FileStamp = tuple[int, int]
 """When a file was modified, in ns, and its size in bytes."""

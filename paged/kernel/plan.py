@@ -7,7 +7,7 @@ arguments: calls on several threads share nothing that changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from struct import Struct
 
 import numpy as np
@@ -17,8 +17,6 @@ from paged.kernel.binding import Binding, Number
 from paged.kernel.launch import Argument, Extent, Intent, LaunchRequest, Pointer
 from paged.kernel.record import Place, places, slots
 from paged.kernel.spec import KernelSpec
-
-ADDRESS_BYTES = 8
 
 Build = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
 """What decides a program: dtypes of type variables, then constants, each with its name."""
@@ -41,16 +39,17 @@ class ReadyCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
-    """Where a value goes, and how it becomes bytes."""
+class _Write:
+    """Values that lie side by side in an argument: one packing for all of them."""
 
     place: Place
     pack: Struct
+    indices: tuple[int, ...]
 
-    def into(self, arguments: Sequence[Argument], *values: Number) -> None:
-        """Write values. Mutates: the arguments."""
-        place = self.place
-        self.pack.pack_into(arguments[place.argument_index].data, place.offset_bytes, *values)
+    def into(self, arguments: Sequence[Argument], values: Sequence[Number]) -> None:
+        """Write the values of these indices. Mutates: the arguments."""
+        buffer = arguments[self.place.argument_index].data
+        self.pack.pack_into(buffer, self.place.offset_bytes, *[values[i] for i in self.indices])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +105,8 @@ class Plan:
 
     Attributes:
         sizes, types, scalars: as in `Binding`; those of late numbers are another call's.
-        addresses: writes of neighbouring addresses, with the indices of their tensors. Tensors
-            are counted in the order given, without absent ones, then the allocated.
-        numbers: writes of the late numbers, in the order `ready` is given them.
+        addresses: indices count the tensors given, without absent ones, then those allocated.
+        numbers: indices count the late numbers in the order that `ready` is given them.
 
     """
 
@@ -121,11 +119,13 @@ class Plan:
     outputs: tuple[int, ...]
     variables: Mapping[str, int]
     arguments: tuple[Argument, ...]
-    addresses: tuple[tuple[Write, tuple[int, ...]], ...]
-    numbers: tuple[Write, ...]
+    addresses: tuple[_Write, ...]
+    numbers: tuple[_Write, ...]
     starts: tuple[_Start, ...]
 
-    def ready(self, operands: Iterable[torch.Tensor | None], numbers: list[Number]) -> ReadyCall:
+    def ready(
+        self, operands: Iterable[torch.Tensor | None], numbers: Sequence[Number]
+    ) -> ReadyCall:
         """Return a call on these operands, which must be like those of the plan."""
         tensors = [tensor for tensor in operands if tensor is not None]
         tensors += [
@@ -133,10 +133,11 @@ class Plan:
             for new in self.allocations
         ]
         arguments = tuple([argument.copy() for argument in self.arguments])
-        for write, indices in self.addresses:
-            write.into(arguments, *[tensors[i].data_ptr() for i in indices])
-        for write, number in zip(self.numbers, numbers, strict=True):
-            write.into(arguments, number)
+        addresses = [tensor.data_ptr() for tensor in tensors]
+        for write in self.addresses:
+            write.into(arguments, addresses)
+        for write in self.numbers:
+            write.into(arguments, numbers)
         return ReadyCall(
             build=self.build,
             outputs=tuple([tensors[i] for i in self.outputs]),
@@ -198,8 +199,8 @@ def plan_of(binding: Binding, launches: Sequence[LaunchRequest], late_names: Seq
         arguments=tuple(
             np.frombuffer(argument.tobytes(), np.uint8) for argument in launches[0].arguments
         ),
-        addresses=_addresses(starts[0].targets),
-        numbers=_numbers(spec, late_names),
+        addresses=_writes([(t.place, "Q", t.index) for t in starts[0].targets]),
+        numbers=_number_writes(spec, late_names),
         starts=tuple(start for start in starts if 0 not in start.grid),
     )
 
@@ -231,22 +232,28 @@ def _start(launch: LaunchRequest, index_of: Mapping[str, int]) -> _Start:
     )
 
 
-def _addresses(targets: Sequence[_Target]) -> tuple[tuple[Write, tuple[int, ...]], ...]:
-    """Return one write for each run of addresses that lie side by side."""
-    runs: list[list[_Target]] = []
-    end: Place | None = None
-    for target in targets:
-        if target.place != end:
-            runs.append([])
-        runs[-1].append(target)
-        end = replace(target.place, offset_bytes=target.place.offset_bytes + ADDRESS_BYTES)
-    return tuple(
-        (Write(place=run[0].place, pack=Struct(f"{len(run)}Q")), tuple(t.index for t in run))
-        for run in runs
-    )
-
-
-def _numbers(spec: KernelSpec, names: Sequence[str]) -> tuple[Write, ...]:
+def _number_writes(spec: KernelSpec, names: Sequence[str]) -> tuple[_Write, ...]:
     at = places(spec)
     kinds = {slot.name: np.dtype(slot.numpy).char for slot in slots(spec)}
-    return tuple(Write(place=at[name], pack=Struct(kinds[name])) for name in names)
+    # numpy's names for 64 bits mean 32 in a packing without padding
+    codes = {name: {"l": "q", "L": "Q"}.get(kind, kind) for name, kind in kinds.items()}
+    return _writes([(at[name], codes[name], index) for index, name in enumerate(names)])
+
+
+def _writes(values: Sequence[tuple[Place, str, int]]) -> tuple[_Write, ...]:
+    """Return writes of values, each with its place, `struct` code and index."""
+    runs: list[list[tuple[Place, str, int]]] = []
+    end: Place | None = None
+    for place, code, index in sorted(values, key=lambda value: astuple(value[0])):
+        if place != end:
+            runs.append([])
+        runs[-1].append((place, code, index))
+        end = replace(place, offset_bytes=place.offset_bytes + Struct(f"={code}").size)
+    return tuple(
+        _Write(
+            place=run[0][0],
+            pack=Struct("=" + "".join(code for _, code, _ in run)),
+            indices=tuple(index for _, _, index in run),
+        )
+        for run in runs
+    )

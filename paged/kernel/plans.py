@@ -47,6 +47,8 @@ class Plans:
         self._late_names = tuple(s.name for s in late)
         self._late_sizes = tuple(s.name for s in late if s.is_size)
         self._late_condition = _condition(spec, late)
+        named = self._late_condition.names if self._late_condition else frozenset[str]()
+        self._fixed_names = named - {*self._late_names}
         self._plans = Recent[Hashable, Plan](MAX_PLANS)
 
     def ready(self, operands: Tensors, numbers: Numbers) -> ReadyCall | None:
@@ -84,7 +86,7 @@ class Plans:
         given = zip(self.spec.given, operands, strict=True)
         return Binding(
             spec=self.spec,
-            sizes=self._sizes(plan, values),
+            sizes={**plan.sizes, **self._late_values(values)},
             types=plan.types,
             tensors=tensors | {operand.name: tensor for operand, tensor in given},
             scalars={**plan.scalars, **dict(zip(self._late_names, values, strict=True))},
@@ -116,14 +118,16 @@ class Plans:
         """Return whether the requirements on late numbers are met."""
         if self._late_condition is None:
             return True
+        named = {name: plan.sizes[name] for name in self._fixed_names if name in plan.sizes}
+        sizes = named | self._late_values(values)
         try:
-            return bool(self._late_condition.evaluate(self._sizes(plan, values)))
+            return bool(self._late_condition.evaluate(sizes))
         except KernelSourceError:
             return False
 
-    def _sizes(self, plan: Plan, values: list[Number]) -> dict[str, int]:
-        late = zip(self._late_sizes, cast("list[int]", values), strict=False)
-        return {**plan.sizes, **dict(late)}
+    def _late_values(self, values: list[Number]) -> dict[str, int]:
+        """Return the late numbers that are sizes by name."""
+        return dict(zip(self._late_sizes, cast("list[int]", values), strict=False))
 
 
 def _condition(spec: KernelSpec, late: Sequence[Scalar]) -> Expression | None:

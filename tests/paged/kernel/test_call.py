@@ -164,6 +164,17 @@ def test_an_edit_takes_effect_at_the_next_call(tmp_path: Path, is_header: bool) 
     assert x.tolist() == [26 if is_header else 8] * 5
 
 
+def test_programs_are_built_once_for_types_and_constants() -> None:
+    kernel = call.Kernel(MOMENTS, call.interpreter(InterpretConfig()))
+    bound = [
+        call.bind(MOMENTS, [torch.zeros(2, 3, dtype=dtype), torch.zeros(4)], {})
+        for dtype in (torch.float32, torch.float16)
+    ]
+    first, second = map(kernel.program, bound)
+    assert first is not second
+    assert [kernel.program(binding) for binding in bound] == [first, second]
+
+
 def test_threads_may_call_at_once() -> None:
     spec = replace(INCREMENT)
 

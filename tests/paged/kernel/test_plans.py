@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,86 +15,9 @@ from hypothesis import strategies as st
 from paged.errors import OperandError
 from paged.kernel import plans as plans_module
 from paged.kernel.binding import bind
-from paged.kernel.instance import requests
-from paged.kernel.launch import LaunchRequest
-from paged.kernel.plan import ReadyCall, ready_call
 from paged.kernel.plans import Plans
-from paged.kernel.spec import KernelSpec, Launch, Operand, Scalar
-
-SPEC = KernelSpec(
-    name="all_kinds",
-    source="",
-    launches=(
-        Launch(entry="first<{t}, {width}>", grid=("rows", "cdiv(total, 4)"), block=32),
-        Launch(entry="second", grid="parts", block="width", shared_bytes="4*width"),
-    ),
-    operands=(
-        Operand(name="y", shape="rows parts", dtype="t", intent="out"),
-        Operand(name="x", shape="rows width", dtype="t", strided=True),
-        Operand(name="table", shape="parts", dtype="int32", is_optional=True),
-        Operand(name="filter", shape="3", dtype="float32", is_variable=True),
-        Operand(name="state", shape="rows", dtype="float64", intent="inout"),
-        Operand(name="scratch", shape="total width", dtype="t", intent="workspace"),
-    ),
-    scalars=(
-        Scalar(name="total", dtype="int32"),
-        Scalar(name="scale", dtype="float32", default=0.5),
-        Scalar(name="layer", dtype="int64"),
-        Scalar(name="flag", dtype="bool", default=True),
-        Scalar(name="window", dtype="int32", absent=2**31 - 1),
-        Scalar(name="both", dtype="int64", value="total*rows"),
-        Scalar(name="half", dtype="float16", default=0.25),
-    ),
-    types={"t": ("float32", "float16")},
-    symbols={"parts": "cdiv(rows, 2)"},
-    constants=("width",),
-    requires=("0 <= layer < 10", "10 // window >= 0 or window > 10", "total < 100"),
-)
-STRUCT = replace(SPEC, passing="struct")
-
-
-def tensors(
-    rows: int = 4, width: int = 8, *, dtype: torch.dtype = torch.float32, **changes: Any
-) -> list[torch.Tensor | None]:
-    given: dict[str, Any] = {
-        "x": torch.zeros(rows, width, dtype=dtype),
-        "table": None,
-        "filter": torch.ones(3),
-        "state": torch.zeros(rows, dtype=torch.float64),
-    }
-    return list({**given, **changes}.values())
-
-
-Facts = tuple[object, ...]
-
-
-def facts(call: ReadyCall) -> Facts:
-    """Return all of a call but the addresses, after having checked that they are in place."""
-    layout = [(t.shape, t.stride(), t.dtype, t.device) for t in call.outputs]
-    variables = {name: tensor.data_ptr() for name, tensor in call.variables.items()}
-    return call.build, layout, variables, [_launch_facts(launch) for launch in call.launches]
-
-
-def _launch_facts(launch: LaunchRequest) -> Facts:
-    data = [bytearray(argument.tobytes()) for argument in launch.arguments]
-    pointers = []
-    for pointer in launch.pointers:
-        at = data[pointer.argument_index]
-        span = slice(pointer.offset_bytes, pointer.offset_bytes + 8)
-        assert int.from_bytes(at[span], "little") == pointer.tensor.data_ptr()
-        at[span] = bytes(8)
-        place = (pointer.argument_index, pointer.offset_bytes)
-        layout = (pointer.tensor.shape, pointer.tensor.stride(), pointer.tensor.dtype)
-        pointers.append((pointer.operand, pointer.intent, place, layout))
-    return launch.entry, launch.grid, launch.block, launch.shared_bytes, data, pointers
-
-
-def bound(
-    spec: KernelSpec, operands: Sequence[torch.Tensor | None], numbers: Mapping[str, Any]
-) -> ReadyCall:
-    binding = bind(spec, operands, numbers)
-    return ready_call(binding, requests(binding))
-
+from paged.kernel.spec import KernelSpec
+from tests.helpers.ready_calls import SPEC, STRUCT, bound, facts, tensors
 
 NUMBERS = st.fixed_dictionaries(
     {"total": st.integers(0, 3), "layer": st.integers(-1, 10)},
@@ -172,16 +93,6 @@ def test_late_numbers_need_no_new_plan(numbers: dict[str, Any], is_planned: bool
     assert (ready is not None) == is_planned
 
 
-def test_numbers_reach_the_arguments() -> None:
-    ready = planned().ready(tensors(), {"total": 2, "layer": 7, "scale": 0.75, "window": 3})
-    assert ready is not None
-    expected = bound(STRUCT, tensors(), {"total": 2, "layer": 7, "scale": 0.75, "window": 3})
-    (record,) = expected.launches[0].arguments
-    (data,) = ready.launches[0].arguments
-    got = np.frombuffer(data.tobytes(), record.dtype)[0]
-    assert [got[name] for name in ("layer", "scale", "window", "both")] == [7, 0.75, 3, 8]
-
-
 @pytest.mark.parametrize(
     "operands",
     [
@@ -206,25 +117,6 @@ def test_gradients_count_only_where_they_are_kept() -> None:
     operands = tensors(x=torch.zeros(4, 8, requires_grad=True))
     with torch.no_grad():
         assert planned().ready(operands, {"total": 2, "layer": 1}) is not None
-
-
-def test_calls_share_neither_outputs_nor_arguments() -> None:
-    plans = planned()
-    first = plans.ready(tensors(), {"total": 2, "layer": 1})
-    second = plans.ready(tensors(), {"total": 2, "layer": 2})
-    assert first is not None
-    assert second is not None
-    assert facts(first) != facts(second)
-    assert first.outputs[0].data_ptr() != second.outputs[0].data_ptr()
-    assert not np.shares_memory(first.launches[0].arguments[0], second.launches[0].arguments[0])
-
-
-def test_plans_keep_no_tensor_alive() -> None:
-    plans, operands = Plans(STRUCT), tensors(table=torch.zeros(2, dtype=torch.int32))
-    call = plans.add(bind(STRUCT, operands, {"total": 2, "layer": 1}))
-    held = [weakref.ref(t) for t in (*operands, *call.outputs) if t is not None]
-    del operands, call
-    assert [reference() for reference in held] == [None] * 5
 
 
 def test_threads_do_not_mix_their_calls() -> None:
