@@ -16,7 +16,8 @@ def cache_dir(kind: str) -> Path:
     Raises BackendUnavailable where it cannot be made.
     """
     chosen = os.environ.get("PAGED_CACHE_DIR")
-    root = Path(chosen) if chosen else Path.home() / ".cache" / "paged"
+    # absolute, for compilers work in folders of their own
+    root = Path(chosen).absolute() if chosen else Path.home() / ".cache" / "paged"
     folder = root / kind
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -104,7 +104,8 @@ class Expression:
     def evaluate(self, sizes: Mapping[str, int]) -> int:
         """Return the value; comparisons give 0 or 1.
 
-        Raises: KernelSourceError where a size is unknown or a divisor is zero.
+        Raises: KernelSourceError where a size is unknown, a divisor is zero, or a function is
+            given too few or too many arguments.
         """
         try:
             # safe: __post_init__ let only arithmetic over names pass
@@ -114,6 +115,8 @@ class Expression:
             raise KernelSourceError(f"{self.text!r}: {error}; known sizes: {known}") from error
         except ZeroDivisionError as error:
             raise KernelSourceError(f"{self.text!r} divides by zero") from error
+        except TypeError as error:
+            raise KernelSourceError(f"{self.text!r}: {error}") from error
 
 
 @lru_cache(maxsize=4096)

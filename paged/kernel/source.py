@@ -48,18 +48,19 @@ class KernelSource:
         return own + self.include_dirs
 
     @cached_property
-    def _headers(self) -> dict[str, tuple[Path, str]]:
-        found: dict[str, tuple[Path, str]] = {}
-        waiting = _INCLUDE.findall(self.text) + _INCLUDE.findall(self.prelude)
+    def _headers(self) -> dict[tuple[str, Path], str]:
+        """Texts by the name they are included as and the resolved path."""
+        found: dict[tuple[str, Path], str] = {}
+        names = _INCLUDE.findall(self.text) + _INCLUDE.findall(self.prelude)
+        waiting = [(name, self.search_dirs) for name in names]
         while waiting:
-            name = waiting.pop()
-            if name in found:
+            name, folders = waiting.pop()
+            path = next((d / name for d in folders if (d / name).is_file()), None)
+            if path is None or (name, path.resolve()) in found:
                 continue
-            path = next((d / name for d in self.search_dirs if (d / name).is_file()), None)
-            if path is None:
-                continue
-            found[name] = path, read_source(path)
-            waiting += _INCLUDE.findall(found[name][1])
+            text = found[name, path.resolve()] = read_source(path)
+            beside = (path.parent, *self.search_dirs)
+            waiting += [(inner, beside) for inner in _INCLUDE.findall(text)]
         return found
 
     @property
@@ -68,31 +69,32 @@ class KernelSource:
 
         Names found in none of the search folders are left to the compiler.
         """
-        return {name: text for name, (_, text) in self._headers.items()}
+        return {name: text for (name, _), text in self._headers.items()}
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The source's file and its headers: when one changes, so does the program."""
         own = () if self.path is None else (self.path,)
-        return own + tuple(path for path, _ in self._headers.values())
+        return own + tuple(dict.fromkeys(path for _, path in self._headers))
 
     @cached_property
     def content_hash(self) -> str:
         """Hash of everything above except the name: equal hashes compile to equal code."""
         digest = hashlib.sha256()
         parts = [self.text, self.prelude, repr(self.defines), repr(self.entries), self.label]
-        parts += [text for pair in sorted(self.headers.items()) for text in pair]
+        found = sorted((name, text) for (name, _), text in self._headers.items())
+        parts += [text for pair in found for text in pair]
         for part in parts:
             digest.update(f"{len(part)}:".encode() + part.encode())
         return digest.hexdigest()
 
 
 def read_source(path: Path) -> str:
-    """Return the text of a CUDA file.
+    """Return the text of a CUDA file, in UTF-8 with or without a byte order mark.
 
     Raises KernelSourceError where it cannot be read as text.
     """
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise KernelSourceError(f"cannot read kernel source {path}: {error}") from error

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Passing = Literal["parameters", "struct"]
 Expressions = str | int | tuple[str | int, ...]
 
+MAX_AXES = 3
 INCLUDE_DIR = Path(__file__).resolve().parents[2] / "kernels_cu" / "include"
 
 
@@ -199,6 +200,8 @@ class KernelSpec:
         texts = [*self.symbols.values(), *self.requires]
         texts += [s.value for s in self.scalars if s.value is not None]
         for launch in self.launches:
+            if not all(1 <= len(expressions(s)) <= MAX_AXES for s in (launch.grid, launch.block)):
+                self._refuse(f"a grid and a block have 1 to {MAX_AXES} sizes, got {launch}")
             texts += [*expressions(launch.grid), *expressions(launch.block)]
             texts.append(str(launch.shared_bytes))
         texts += [t for t in (self.cost.bytes, self.cost.flops) if t is not None]

@@ -55,7 +55,7 @@ class HostCompiler:
     @cached_property
     def fingerprint(self) -> str:
         """What decides its output besides its input: version, flags and, by them, the CPU."""
-        return "\n".join((self.version, *self.flags, cpu_fingerprint()))
+        return "\n".join((self.version, *self.command[1:], *self.flags, cpu_fingerprint()))
 
     def compile(
         self, text: str, arguments: Sequence[str], headers: Mapping[str, str]

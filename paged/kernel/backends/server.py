@@ -27,6 +27,7 @@ FIRST_FREE_FD = 16
 TEXT_BYTES = 65536
 KEPT_ARENA_BYTES = 64 * 1024 * 1024
 GRACE_S = 2.0
+MAX_POLL_S = 3600.0
 
 
 class Server:
@@ -117,7 +118,7 @@ class Server:
         deadline_s = time.monotonic() + timeout_s
         while True:
             left_s = deadline_s - time.monotonic()
-            ready = {fd for fd, _ in poller.poll(max(0.0, left_s) * 1000)}
+            ready = {fd for fd, _ in poller.poll(min(max(0.0, left_s), MAX_POLL_S) * 1000)}
             if self._text in ready:
                 self._pass_text_on()
             if self._orders.fileno() in ready:
@@ -171,6 +172,8 @@ class ServerPool:
     def _take(self) -> Server:
         with self._lock:
             if self._owner != os.getpid():  # a fork of the process they serve
+                for server in self._idle:
+                    server.disconnect()
                 self._idle, self._owner = [], os.getpid()
             while self._idle:
                 server = self._idle.pop()

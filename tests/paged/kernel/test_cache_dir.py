@@ -47,3 +47,9 @@ def test_a_failed_write_leaves_no_scratch(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="taken"):
         write_atomically(path, b"data")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_folder_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PAGED_CACHE_DIR", "near")
+    assert cache_dir("cuda") == tmp_path / "near" / "cuda"

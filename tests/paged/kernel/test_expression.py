@@ -57,6 +57,12 @@ def test_anything_else_is_refused(text: str) -> None:
         Expression(text)
 
 
+@pytest.mark.parametrize("text", ["max()", "cdiv(1)", "next_pow2(1, 2)", "min(3)"])
+def test_a_wrong_number_of_arguments_is_an_error_of_the_text(text: str) -> None:
+    with pytest.raises(KernelSourceError, match=r"argument|iterable"):
+        Expression(text).evaluate(SIZES)
+
+
 def test_names_leave_out_functions() -> None:
     assert Expression("cdiv(a, b) + max(c, 1)").names == {"a", "b", "c"}
 

@@ -75,3 +75,20 @@ def test_unreadable_files(tmp_path: Path) -> None:
     for name in ("gone.cu", "binary.cu", "."):
         with pytest.raises(KernelSourceError, match="cannot read kernel source"):
             read_source(tmp_path / name)
+
+
+def test_a_header_beside_the_one_that_includes_it_counts(folder: Path) -> None:
+    (folder / "a.cuh").write_text('#include "near/d.cuh"\n#include "e.cuh"\n')
+    (folder / "e.cuh").write_text("// another of this name\n")
+    (folder / "near").mkdir()
+    (folder / "near" / "d.cuh").write_text('#include "e.cuh"\n#include "../near/d.cuh"\n')
+    (folder / "near" / "e.cuh").write_text("// one\n")
+    before = source(folder)
+    assert {folder / "e.cuh", folder / "near" / "e.cuh"} < set(before.files)
+    (folder / "near" / "e.cuh").write_text("// two\n")
+    assert source(folder).content_hash != before.content_hash
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_bytes(b"\xef\xbb\xbf// paged: op attention\n")
+    assert read_source(tmp_path / "k.cu") == "// paged: op attention\n"

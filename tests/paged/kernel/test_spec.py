@@ -48,6 +48,8 @@ def operand(**changes: Any) -> Operand:
     [
         ({"name": "no name"}, "identifier"),
         ({"launches": ()}, "at least one launch"),
+        ({"launches": (Launch(entry="k", grid=(1, 1, 1, 1), block=1),)}, "1 to 3 sizes"),
+        ({"launches": (Launch(entry="k", grid=1, block=()),)}, "1 to 3 sizes"),
         ({"operands": (*SPEC.operands, operand(name="x"))}, "x more than once"),
         ({"operands": (*SPEC.operands, operand(name="num_rows"))}, "num_rows more than once"),
         ({"operands": (*SPEC.operands, operand(dtype="float12"))}, "float12"),

@@ -72,3 +72,8 @@ def test_the_fingerprint_tells_compilers_apart() -> None:
     two = HostCompiler(command=("g++",), version="g++ 2")
     assert one.fingerprint != two.fingerprint
     assert one.fingerprint == HostCompiler(command=("c++",), version="g++ 1").fingerprint
+
+
+def test_arguments_given_with_the_compiler_are_told_apart() -> None:
+    plain = HostCompiler(command=("g++",), version="g++ 1")
+    assert plain.fingerprint != HostCompiler(command=("g++", "-DX"), version="g++ 1").fingerprint

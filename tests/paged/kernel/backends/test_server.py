@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from pathlib import Path
@@ -102,14 +103,19 @@ def test_a_server_whose_borrower_fails_is_ended(pool: ServerPool) -> None:
 def test_servers_belong_to_the_process_that_started_them(
     pool: ServerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pool.server() as mine:
-        pass
+    with pool.server() as known:
+        program_path = Path(os.readlink(f"/proc/{known.pid}/exe"))
+    forked = ServerPool(program_path)
+    with forked.server() as mine:
+        arena = os.fstat(mine.arena)
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    with pool.server() as other:
+    with forked.server() as other:
         assert other is not mine
     other.close()
-    monkeypatch.undo()
-    mine.close()
+    # a fork that held these ends would keep the server alive after the process it serves
+    is_open = Path(f"/proc/self/fd/{mine.arena}").exists()
+    assert not (is_open and os.path.samestat(os.fstat(mine.arena), arena))
+    os.waitpid(mine.pid, 0)
 
 
 def test_an_order_to_a_dead_server_is_an_error(pool: ServerPool) -> None:
@@ -149,3 +155,16 @@ def test_a_time_limit_holds_while_a_kernel_prints(capsys: pytest.CaptureFixture[
             rounds=2_000_000_000,
         )
     assert capsys.readouterr().out.startswith("thread 0 of block 0, round 0\n")
+
+
+def test_a_launch_may_have_no_time_limit() -> None:
+    target = torch.zeros(100)
+    launch(
+        program("failures.cu", InterpretConfig(timeout_s=math.inf)),
+        "write_at",
+        grid=2,
+        source=given(torch.ones(100)),
+        target=updated(target),
+        index=99,
+    )
+    assert target.sum() == 2.0
