@@ -34,6 +34,7 @@ SPEC = KernelSpec(
         Scalar(name="scale", dtype="float32", default=0.5),
         Scalar(name="layer", dtype="int64"),
         Scalar(name="flag", dtype="bool", default=True),
+        Scalar(name="offset", dtype="int64", default=0),
         Scalar(name="window", dtype="int32", absent=2**31 - 1),
         Scalar(name="both", dtype="int64", value="total*rows"),
         Scalar(name="half", dtype="float16", default=0.25),
@@ -41,7 +42,7 @@ SPEC = KernelSpec(
     types={"t": ("float32", "float16")},
     symbols={"parts": "cdiv(rows, 2)"},
     constants=("width",),
-    requires=("0 <= layer < 10", "10 // window >= 0 or window > 10", "total < 100"),
+    requires=("0 <= layer < 8 + parts", "10 // window >= 0 or window > 10", "total < 100"),
 )
 STRUCT = replace(SPEC, passing="struct")
 

@@ -133,3 +133,22 @@ def test_compiles_without_copies_of_the_pool() -> None:
     largest_bytes = max(event.cpu_memory_usage for event in profile.events() or ())
     assert largest_bytes < pool_bytes / 4
     assert pool[0, 0, :, 0, 4:6].abs().sum() > 0
+
+
+# torch's own imports warn
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+def test_compiles_for_sizes_that_are_not_known() -> None:
+    def step(query: torch.Tensor, pool: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        num_seqs = query.shape[0]
+        tables = torch.zeros((num_seqs, 3), dtype=torch.int32)
+        starts = torch.arange(num_seqs + 1, dtype=torch.int32)
+        return torch.ops.paged.attention(
+            query, pool, tables, lengths, starts, layer=0, max_query_len=1, scale=0.1
+        )[0]
+
+    compiled = torch.compile(step, backend="aot_eager", fullgraph=True, dynamic=True)
+    pool = torch.randn(4, 1, 2, 1, 16, 8)
+    for num_seqs in (2, 3, 5):
+        query = torch.randn(num_seqs, 1, 8)
+        lengths = torch.full((num_seqs,), 5, dtype=torch.int32)
+        torch.testing.assert_close(compiled(query, pool, lengths), step(query, pool, lengths))

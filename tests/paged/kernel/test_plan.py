@@ -14,8 +14,8 @@ from paged.kernel.plan import Plan, build_of, plan_of, ready_call
 from paged.kernel.spec import KernelSpec
 from tests.helpers.ready_calls import SPEC, STRUCT, bound, facts, tensors
 
-LATE = ("layer", "window", "scale", "flag", "half")
-VALUES = (7, 3, 0.75, False, 1.5)
+LATE = ("layer", "window", "scale", "flag", "half", "offset")
+VALUES = (7, 3, 0.75, False, 1.5, -(2**40))
 NUMBERS = {"total": 2, **dict(zip(LATE, VALUES, strict=True))}
 
 

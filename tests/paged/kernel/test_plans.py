@@ -26,6 +26,7 @@ NUMBERS = st.fixed_dictionaries(
         "flag": st.booleans(),
         "window": st.one_of(st.none(), st.integers(-1, 20)),
         "half": st.sampled_from([0, 1.5, -0.0, 7e4]),
+        "offset": st.integers(-(2**63), 2**63 - 1),
         "other": st.just(1),
     },
 )
