@@ -63,7 +63,8 @@ struct Control {
     // the library is loaded with. Only these count: others may hold addresses of this process.
     uint64_t variables_offset;
     uint64_t num_variable_bytes;
-    int32_t child;  // answer: process id
+    int32_t child;          // answer: process id
+    uint32_t has_finished;  // answer: all blocks have ended, and what they changed is in the arena
     Report report;  // answer
 };
 

@@ -109,6 +109,7 @@ void exchange_variables(const Loaded& loaded, const Tables& tables, bool is_befo
     if (!launch.has_failed()) report_stray_write(tables);
     if (launch.has_failed()) _exit(kFailedStatus);
     exchange_variables(loaded, tables, false);
+    control.has_finished = 1;  // a kernel may call exit(0) itself
     _exit(0);
 }
 

@@ -10,9 +10,6 @@ constexpr int kOrderFd = 3;  // socket: an Order in, an Answer out
 constexpr int kArenaFd = 4;  // file in memory: Control and regions
 constexpr int kTextFd = 5;   // pipe: what kernels print
 
-// Exit status of a child.
-constexpr int kShortOfMemoryStatus = 4;
-
 Request request_of(const Control& control, const Module& module, void** arguments);
 
 }  // namespace paged_interpret

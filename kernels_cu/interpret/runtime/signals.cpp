@@ -75,7 +75,7 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
 void watch_stack() {
     void* memory = mmap(nullptr, kHandlerStackBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) _exit(kFailedStatus);
+    if (memory == MAP_FAILED) _exit(kShortOfMemoryStatus);
     const stack_t stack{memory, 0, kHandlerStackBytes};
     sigaltstack(&stack, nullptr);
 }

@@ -4,6 +4,7 @@
 namespace paged_interpret {
 
 constexpr int kFailedStatus = 3;  // of a process whose report says why
+constexpr int kShortOfMemoryStatus = 4;
 constexpr int kStopSignal = 12;   // SIGUSR2
 
 // Reports faults and requests to stop. Called once, by the process's first OS thread.

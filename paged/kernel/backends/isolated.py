@@ -22,6 +22,7 @@ from paged.kernel.launch import LaunchRequest
 KEPT_ALIGNMENT_BYTES = 16
 """Operands keep their addresses' remainders, so that vector loads stay as aligned as they were."""
 ARGUMENT_ALIGNMENT_BYTES = 64
+SHORT_OF_MEMORY_STATUS = 4
 
 
 def run_isolated(
@@ -121,16 +122,24 @@ def _regions(spans: tuple[Span, ...], offset: int, settings: Settings) -> Iterat
 
 
 def _outcome(status: int, server: Server, regions: list[Region]) -> Failure | None:
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
-        return None
     control = Control.from_buffer_copy(os.pread(server.arena, sizeof(Control), 0))
+    if control.has_finished and os.waitstatus_to_exitcode(status) == 0:
+        return None
     data = os.pread(server.arena, sizeof(Region) * len(regions), control.regions_offset)
     mapped = tuple(region.mapped for region in (Region * len(regions)).from_buffer_copy(data))
-    death = "its process ended before the kernel did; is memory short?"
-    if os.WIFSIGNALED(status):
-        death = f"its process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
     report = control.report if control.report.is_claimed else None
-    return Failure(report=report, mapped=mapped, death=death)
+    return Failure(report=report, mapped=mapped, death=_death(status))
+
+
+def _death(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"its process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    if os.WEXITSTATUS(status) == SHORT_OF_MEMORY_STATUS:
+        return "its process ended before the kernel did; is memory short?"
+    return (
+        f"the kernel ended its process, with exit status {os.WEXITSTATUS(status)}; "
+        f"return from the kernel instead, or call __trap()"
+    )
 
 
 def _bring_back(

@@ -138,6 +138,7 @@ class Control(Structure):
         ("variables_offset", c_uint64),
         ("num_variable_bytes", c_uint64),
         ("child", c_int32),
+        ("has_finished", c_uint32),
         ("report", Report),
     ]
 

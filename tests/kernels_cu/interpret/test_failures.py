@@ -174,6 +174,11 @@ def test_a_wait_that_nobody_ends_is_ended() -> None:
     assert not flag.any()
 
 
+@pytest.mark.parametrize("way", range(3))
+def test_a_kernel_that_ends_its_process_has_not_succeeded(operands: Operands, way: int) -> None:
+    assert "the kernel ended its process, with exit status 0" in fails("leave", operands, way=way)
+
+
 def test_writing_past_dynamic_shared_memory_is_found(operands: Operands) -> None:
     with pytest.raises(KernelRunError, match="the block wrote 8 bytes past the end of its 64 byte"):
         launch(
