@@ -9,15 +9,25 @@ namespace paged_interpret {
 
 namespace {
 
-// A stray index lands in the guard, and it is told from which operand it came.
-constexpr size_t kRegionGuardBytes = 1 << 20;
+// A stray index lands in the guard, and it is told from which operand it came: any of 32 bits, of
+// elements of 4 bytes. Only addresses are reserved; where a limit on them is set, fewer must do.
+constexpr size_t kRegionGuardBytes = size_t{1} << 34;
+constexpr size_t kLeastRegionGuardBytes = size_t{1} << 20;
+
+// Returns memory that cannot be accessed, between guards of the same kind; null where it is short.
+char* reserve_guarded(size_t num_bytes) {
+    for (const size_t guard_bytes : {kRegionGuardBytes, kLeastRegionGuardBytes}) {
+        void* reserved = mmap(nullptr, num_bytes + 2 * guard_bytes, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (reserved != MAP_FAILED) return static_cast<char*>(reserved) + guard_bytes;
+    }
+    return nullptr;
+}
 
 bool map_region(Region& region, int arena) {
     const size_t room = region.num_room_bytes;
-    void* reserved = mmap(nullptr, room + 2 * kRegionGuardBytes, PROT_NONE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED) return false;
-    char* begin = static_cast<char*>(reserved) + kRegionGuardBytes;
+    char* begin = reserve_guarded(room);
+    if (begin == nullptr) return false;
     const int populate = region.is_large != 0 ? 0 : MAP_POPULATE;
     if (mmap(begin, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate, arena,
              static_cast<off_t>(region.offset)) == MAP_FAILED) {

@@ -16,6 +16,12 @@ extern "C" __global__ void write_at(const float* in, float* out, int index) {
     if (blockIdx.x == 1 && threadIdx.x == 3) out[index] = in[0];  // here: write_at
 }
 
+// The index is high * 2^31 + low.
+extern "C" __global__ void reach_far(const float* in, float* out, int high, int low) {
+    const long long index = (static_cast<long long>(high) << 31) + low;
+    if (threadIdx.x == 0) out[0] = in[index];  // here: reach_far
+}
+
 extern "C" __global__ void update_at(float* both, double* other, int index) {
     if (blockIdx.x != 1 || threadIdx.x != 3) return;
     both[0] += 1.0f;

@@ -107,6 +107,23 @@ def test_writing_beside_an_operand_on_its_own_page_is_found_afterwards(
     assert expected in text
 
 
+@pytest.mark.parametrize(
+    ("high", "low", "expected"),
+    [
+        (0, 1 << 20, f"{(1 << 22) - 400} bytes ({(1 << 20) - 100} elements) past the end"),
+        (1, -1, f"{(1 << 33) - 404} bytes ({(1 << 31) - 101} elements) past the end"),
+        (2, -1, f"{(1 << 34) - 404} bytes ({(1 << 32) - 101} elements) past the end"),
+        (0, -(1 << 20), f"{1 << 22} bytes ({1 << 20} elements) before the start"),
+        (-1, 0, f"{1 << 33} bytes ({1 << 31} elements) before the start"),
+    ],
+)
+def test_no_index_of_32_bits_reaches_other_memory(
+    operands: Operands, high: int, low: int, expected: str
+) -> None:
+    text = fails("reach_far", operands, high=high, low=low)
+    assert f"read from {expected} of operand 'source'" in text
+
+
 def test_of_two_operands_the_nearer_is_named(operands: Operands) -> None:
     other = torch.zeros(10, dtype=torch.float64)
     with pytest.raises(KernelRunError, match=r"16 bytes \(2 elements\) past the end of .*'other'"):
