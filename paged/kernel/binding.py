@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import torch
 
@@ -46,6 +47,11 @@ class Binding:
         return self.types.get(operand.dtype, operand.dtype)
 
 
+def is_open(value: object) -> bool:
+    """Return whether a trace leaves a number open, for any value to come."""
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
 def bind(
     spec: KernelSpec,
     operands: Sequence[torch.Tensor | None],
@@ -54,6 +60,8 @@ def bind(
     """Check a call's operands and numbers, and allocate its outputs and workspaces.
 
     Works on meta and fake tensors as well: only shapes, strides, dtypes and devices are looked at.
+    Sizes that a trace leaves open (`torch.SymInt`) stay so: their ranges and requirements are
+    checked when the kernel runs, for a check now would pin them to this call's.
 
     Raises: OperandError, which names the operand, the axis or size, expected and got.
     """
@@ -68,7 +76,7 @@ def bind(
         settable = ", ".join(s.name for s in spec.scalars if s.is_given) or "none"
         matcher.refuse(f"got unknown number {unknown[0]!r}; it takes {settable}")
     given = {s.name: matcher.number(s, scalars) for s in spec.scalars if s.is_given}
-    matcher.sizes |= {name: int(given[name]) for name in spec.given_sizes}
+    matcher.sizes |= {name: cast("int", given[name]) for name in spec.given_sizes}
     matcher.derive()
     derived = {s.name: matcher.number(s, scalars) for s in spec.scalars if not s.is_given}
     numbers = {s.name: {**given, **derived}[s.name] for s in spec.scalars}
@@ -104,6 +112,7 @@ class _Matcher:
             if not operand.is_optional:
                 self.refuse(f"operand {operand.name!r} is required, got None")
             return
+        self._match_kind(operand, tensor)
         self._match_dtype(operand, tensor)
         self._match_device(operand, tensor)
         axes = operand.axes
@@ -118,6 +127,20 @@ class _Matcher:
             else:
                 self._late.append((operand, i))
         self._match_strides(operand, tensor)
+
+    def _match_kind(self, operand: Operand, tensor: object) -> None:
+        if not isinstance(tensor, torch.Tensor):
+            kind = type(tensor)
+            self.refuse(
+                f"operand {operand.name!r} must be a torch.Tensor, got "
+                f"{kind.__module__}.{kind.__qualname__}; pass torch.as_tensor() of it"
+            )
+        elif tensor.is_neg() or tensor.is_conj():
+            bit = "neg" if tensor.is_neg() else "conj"
+            self.refuse(
+                f"operand {operand.name!r} has torch's {bit} bit set, so that its memory holds "
+                f"other values; pass .resolve_{bit}()"
+            )
 
     def _match_dtype(self, operand: Operand, tensor: torch.Tensor) -> None:
         got = name_of(tensor.dtype)
@@ -187,10 +210,12 @@ class _Matcher:
                 )
         for name in self.spec.sizes:
             size = self.sizes.get(name, 0)
-            if not -INT32_MAX <= size <= INT32_MAX:
+            if not is_open(size) and not -INT32_MAX <= size <= INT32_MAX:
                 self.refuse(f"size {name} must fit in 32 bits, got {size}")
         for text in self.spec.requires:
             condition = expression(text)
+            if any(is_open(self.sizes.get(name)) for name in condition.names):
+                continue
             if not self._evaluate(condition):
                 got = ", ".join(f"{n} = {self.sizes[n]}" for n in sorted(condition.names))
                 self.refuse(f"requires {text}, got {got}")
@@ -209,6 +234,12 @@ class _Matcher:
         if dtype in self.spec.types:
             self.refuse(f"no operand says what {operand.dtype} of output {operand.name!r} is")
         shape = [self._evaluate(axis) for axis in operand.axes]
+        for axis, size in zip(operand.axes, shape, strict=True):
+            if not is_open(size) and size < 0:
+                self.refuse(
+                    f"axis {axis.text} of {operand.intent} {operand.name!r} must be at least 0, "
+                    f"got {size}"
+                )
         self.tensors[operand.name] = torch.empty(
             shape, dtype=element_type(dtype).torch, device=self._device
         )
@@ -223,10 +254,20 @@ class _Matcher:
             value = scalar.absent
         if value is None:
             raise OperandError(f"{self.spec.name}: number {scalar.name!r} is required, got None")
+        if is_open(value):
+            return value
+        if not hasattr(value, "__float__"):
+            self.refuse(f"number {scalar.name!r} must be an {scalar.dtype}, got {value!r}")
         dtype = element_type(scalar.dtype).torch
         if not dtype.is_floating_point and dtype != torch.bool:
             limits = torch.iinfo(dtype)
             if not limits.min <= value <= limits.max or value != int(value):
                 self.refuse(f"number {scalar.name!r} must be an {scalar.dtype}, got {value}")
             value = int(value)
+        is_present = given.get(scalar.name) is not None
+        if is_present and scalar.above is not None and not value > scalar.above:
+            instead = "" if scalar.absent is None else "; pass None to do without"
+            self.refuse(
+                f"number {scalar.name!r} must be above {scalar.above}, got {value}{instead}"
+            )
         return value

@@ -74,13 +74,23 @@ def backend_for(
             raise OperandError(
                 f"{spec.name}: the interpreter runs on CPU tensors, got {device}; pass .cpu()"
             )
-        return interpreter(InterpretConfig() if interpret is True else interpret)
+        return interpreter(_config(spec, interpret))
     if device.type != "cuda":
         raise OperandError(
             f"{spec.name}: expected tensors on a CUDA device, got {device}; "
             f"pass interpret=True to run the kernel on the CPU"
         )
     return cuda_backend()
+
+
+def _config(spec: KernelSpec, interpret: object) -> InterpretConfig:
+    if interpret is True:
+        return InterpretConfig()
+    if isinstance(interpret, InterpretConfig):
+        return interpret
+    raise OperandError(
+        f"{spec.name}: interpret must be True, False or an InterpretConfig, got {interpret!r}"
+    )
 
 
 @lru_cache(maxsize=32)

@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from paged.errors import KernelSourceError
 from paged.kernel.backends.interpret import InterpretConfig
@@ -39,19 +40,20 @@ def current_choices() -> Choices:
 
 @contextmanager
 def use_kernel(
-    *, interpret: InterpretConfig | None = None, **variants: str
+    *, interpret: InterpretConfig | None = None, **variants: str | Path
 ) -> Generator[Choices, None, None]:
     """Serve operations with these variants inside the block.
 
     `use_kernel(attention="v2", write_kv="path/to/mine.cu")`. Blocks nest: the inner one adds to
     the outer. Threads started inside keep their own choices, as with any context variable.
 
-    Raises: KernelSourceError for an unknown operation, an unknown variant or a file that cannot
-        serve the operation, before anything runs.
+    Raises: KernelSourceError for an unknown operation, an unknown variant, a file that cannot
+        serve the operation or what is no configuration, before anything runs.
     """
     from paged.kernel.registry import resolve_variant
 
-    chosen = {op: resolve_variant(op, variant) for op, variant in variants.items()}
+    _check_config(interpret)
+    chosen = {op: resolve_variant(op, str(variant)) for op, variant in variants.items()}
     now = current_choices()
     choices = replace(
         now,
@@ -63,6 +65,14 @@ def use_kernel(
         yield choices
     finally:
         _choices.reset(token)
+
+
+def _check_config(interpret: object) -> None:
+    if interpret is not None and not isinstance(interpret, InterpretConfig):
+        raise KernelSourceError(
+            f"interpret must be an InterpretConfig or None, got {interpret!r}; "
+            f"kernels run in the interpreter on CPU tensors without it"
+        )
 
 
 def parse_choice(text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from paged.errors import KernelSourceError
 from paged.kernel.spec import Launch, Operand
 
-_LINE = re.compile(r"^//[ \t]*paged:[ \t]*(\w+)[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*//[ \t]*paged:[ \t]*(\w+)[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _CALL = re.compile(r"(grid|block|shared)\s*\(")
 
 
@@ -98,17 +98,25 @@ def _constant(found: Directives, value: str) -> Directives:
 
 
 def _workspace(found: Directives, value: str) -> Directives:
-    name, dtype, *axes = value.split()
+    try:
+        name, dtype, *axes = value.split()
+    except ValueError as error:
+        raise ValueError(f"expected NAME DTYPE [SIZE ...], got {value!r}") from error
     workspace = Operand(name=name, dtype=dtype, shape=" ".join(axes), intent="workspace")
     return replace(found, workspaces=(*found.workspaces, workspace))
 
 
 def _registers(found: Directives, value: str) -> Directives:
+    if not value.isdecimal():
+        raise ValueError(f"expected the most registers a thread may have, got {value!r}")
     return replace(found, max_registers=int(value))
 
 
 def _claim(found: Directives, value: str) -> Directives:
-    arch, opcode = value.split()
+    try:
+        arch, opcode = value.split()
+    except ValueError as error:
+        raise ValueError(f"expected ARCH OPCODE, got {value!r}") from error
     return replace(found, claims=(*found.claims, Claim(arch=arch, opcode=opcode)))
 
 
@@ -125,7 +133,9 @@ def _launch(found: Directives, value: str) -> Directives:
             position += 1
     if position != len(value) or not entry or not {"grid", "block"} <= parts.keys():
         raise ValueError(f"expected ENTRY grid(X[, Y[, Z]]) block(...) [shared(BYTES)]: {value!r}")
-    (shared_bytes,) = parts.get("shared", ("0",))
+    shared_bytes, *surplus = parts.get("shared", ("0",))
+    if surplus:
+        raise ValueError(f"expected one size in shared(BYTES), got {value!r}")
     launch = Launch(
         entry=entry, grid=parts["grid"], block=parts["block"], shared_bytes=shared_bytes
     )

@@ -30,7 +30,8 @@ def cdiv(dividend: int, divisor: int) -> int:
 
 def next_pow2(value: int) -> int:
     """Return the least power of two that is at least value, and 1 for value < 1."""
-    return 1 << max(0, value - 1).bit_length()
+    # careful: a size that a trace leaves open has no bits, and is pinned here
+    return 1 << max(0, int(value) - 1).bit_length()
 
 
 FUNCTIONS: Mapping[str, Callable[..., int]] = {
@@ -104,12 +105,14 @@ class Expression:
     def evaluate(self, sizes: Mapping[str, int]) -> int:
         """Return the value; comparisons give 0 or 1.
 
+        Sizes that a trace leaves open (`torch.SymInt`) give such a value.
+
         Raises: KernelSourceError where a size is unknown, a divisor is zero, or a function is
             given too few or too many arguments.
         """
         try:
             # safe: __post_init__ let only arithmetic over names pass
-            return int(eval(self._code, _GLOBALS, sizes))
+            value = eval(self._code, _GLOBALS, sizes)
         except NameError as error:
             known = ", ".join(sorted(sizes))
             raise KernelSourceError(f"{self.text!r}: {error}; known sizes: {known}") from error
@@ -117,6 +120,7 @@ class Expression:
             raise KernelSourceError(f"{self.text!r} divides by zero") from error
         except TypeError as error:
             raise KernelSourceError(f"{self.text!r}: {error}") from error
+        return int(value) if isinstance(value, bool) else value
 
 
 @lru_cache(maxsize=4096)

@@ -79,7 +79,7 @@ def entry_of(spec: KernelSpec, launch: Launch, chosen: Mapping[str, str]) -> str
 def requests(binding: Binding) -> tuple[LaunchRequest, ...]:
     """Return the launches of one call, in order; they share the arguments.
 
-    Raises: OperandError where a grid or block is beyond what CUDA allows.
+    Raises: OperandError where a grid, a block or shared memory is beyond what CUDA allows.
     """
     spec = binding.spec
     arguments = pack(binding)
@@ -92,12 +92,22 @@ def requests(binding: Binding) -> tuple[LaunchRequest, ...]:
             entry=entry_of(spec, launch, chosen),
             grid=_extent(binding, "grid", launch.grid, MAX_GRID),
             block=_block(binding, launch),
-            shared_bytes=expression(str(launch.shared_bytes)).evaluate(binding.sizes),
+            shared_bytes=_shared_bytes(binding, launch),
             arguments=arguments.values,
             pointers=later if i else arguments.pointers,
         )
         for i, launch in enumerate(spec.launches)
     )
+
+
+def _shared_bytes(binding: Binding, launch: Launch) -> int:
+    size_bytes = expression(str(launch.shared_bytes)).evaluate(binding.sizes)
+    if size_bytes < 0:
+        raise OperandError(
+            f"{binding.spec.name}: shared bytes {launch.shared_bytes} must be at least 0, got "
+            f"{size_bytes}"
+        )
+    return size_bytes
 
 
 def _block(binding: Binding, launch: Launch) -> Extent:

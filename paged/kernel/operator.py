@@ -15,7 +15,7 @@ from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.binding import Number, bind
 from paged.kernel.call import kernel_call
 from paged.kernel.op import Outputs, schema
-from paged.kernel.registry import ops, run_op
+from paged.kernel.registry import find_op, ops, run_op
 from paged.kernel.spec import KernelSpec
 
 NAMESPACE = "paged"
@@ -90,7 +90,10 @@ LIBRARY = _define_all()
 
 
 def op_call(name: str, *operands: torch.Tensor | None, **numbers: Number | None) -> Any:
-    """Call an operation: through torch's dispatcher only where torch is tracing or compiling."""
+    """Call an operation: through torch's dispatcher only where torch is tracing or compiling.
+
+    Raises: KernelSourceError for an unknown operation, and all that `run_op` raises.
+    """
     if torch.compiler.is_compiling():
         return getattr(torch.ops.paged, name)(*operands, **numbers)
-    return run_op(ops()[name], operands, numbers)
+    return run_op(find_op(name), operands, numbers)

@@ -106,12 +106,22 @@ class Plans:
         if sizes is None:
             return None
         keeps_grad = torch.is_grad_enabled()
-        tensors = [
-            None
-            if t is None
-            else (t.dtype, t.shape, t.stride(), t.device, keeps_grad and t.requires_grad)
-            for t in operands
-        ]
+        try:
+            tensors = [
+                None
+                if t is None
+                else (
+                    t.dtype,
+                    t.shape,
+                    t.stride(),
+                    t.device,
+                    t.is_neg(),
+                    keeps_grad and t.requires_grad,
+                )
+                for t in operands
+            ]
+        except AttributeError:  # no tensors: `bind` says so
+            return None
         return (*tensors, *sizes)
 
     def _holds(self, plan: Plan, values: list[Number]) -> bool:

@@ -64,7 +64,7 @@ def run_op(
     """
     choices = current_choices()
     given = (*operands, *(None,) * (len(op.signature.given) - len(operands)))
-    on_gpu = any(t is not None and t.is_cuda for t in given)
+    on_gpu = any(isinstance(t, torch.Tensor) and t.is_cuda for t in given)
     name = choices.variants.get(op.name)
     if name is None:
         name = op.choose(plans_for(op.signature).check(given, numbers)) if on_gpu else REFERENCE

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Literal
 
 from paged.errors import KernelSourceError
@@ -74,6 +75,7 @@ class Scalar:
         value: the expression; None for a number the caller passes.
         default: what is passed where the caller says nothing.
         absent: what is passed where the caller says None; the number is then optional.
+        above: what a given number must exceed, which `absent` need not.
 
     """
 
@@ -82,6 +84,7 @@ class Scalar:
     value: str | None = None
     default: float | None = None
     absent: float | None = None
+    above: float | None = None
 
     @property
     def is_given(self) -> bool:
@@ -191,9 +194,24 @@ class KernelSpec:
                 element_type(operand.dtype)
         for dtype in (d for allowed in self.types.values() for d in allowed):
             element_type(dtype)
+        self._check_entries()
         self._check_sizes()
         if self.parameters is not None:
             self._check_parameters(self.parameters)
+
+    def _check_entries(self) -> None:
+        for launch in self.launches:
+            try:
+                fields = [part[1:] for part in Formatter().parse(launch.entry)]
+            except ValueError as error:
+                self._refuse(f"entry {launch.entry!r}: {error}; write {{{{ and }}}} for braces")
+                return
+            for name, form, conversion in fields:
+                if name is not None and (not name.isidentifier() or form or conversion):
+                    self._refuse(
+                        f"entry {launch.entry!r} must name a type or a constant in its braces, "
+                        f"got {name!r}"
+                    )
 
     def _check_sizes(self) -> None:
         known = {*self.sizes, *self.given_sizes}

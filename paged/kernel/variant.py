@@ -74,20 +74,24 @@ def find_variant(op: Op, name: str) -> Variant:
 
 
 def _spec(op: Op, path: Path, directives: Directives) -> KernelSpec:
-    return KernelSpec(
-        name=op.name,
-        source=path,
-        launches=directives.launches,
-        operands=op.operands + directives.workspaces,
-        scalars=op.scalars,
-        types=_narrowed(op, path, directives.types),
-        symbols={**op.symbols, **directives.symbols},
-        constants=directives.constants,
-        requires=op.requires + directives.requires,
-        passing="struct",
-        cost=op.cost,
-        summary=directives.summary,
-    )
+    types = _narrowed(op, path, directives.types)
+    try:
+        return KernelSpec(
+            name=op.name,
+            source=path,
+            launches=directives.launches,
+            operands=op.operands + directives.workspaces,
+            scalars=op.scalars,
+            types=types,
+            symbols={**op.symbols, **directives.symbols},
+            constants=directives.constants,
+            requires=op.requires + directives.requires,
+            passing="struct",
+            cost=op.cost,
+            summary=directives.summary,
+        )
+    except KernelSourceError as error:
+        raise KernelSourceError(f"{path}: {error}") from error
 
 
 def _narrowed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -72,6 +73,11 @@ def test_works_on_meta_tensors() -> None:
     ("changes", "reason"),
     [
         ({"x": None}, "operand 'x' is required"),
+        ({"x": [[1.0]]}, "operand 'x' must be a torch.Tensor, got builtins.list; pass torch.as_"),
+        ({"x": np.zeros((5, 8))}, "'x' must be a torch.Tensor, got numpy.ndarray"),
+        ({"x": torch.zeros(5, 8, dtype=torch.complex64).conj().imag},
+          r"'x' has torch's neg bit set.* pass .resolve_neg\(\)"),
+        ({"x": torch.zeros(5, 8, dtype=torch.complex64).conj()}, r"pass .resolve_conj\(\)"),
         ({"x": torch.zeros(5)}, r"operand 'x' must have 2 axes \[num_rows head_dim\], got 1"),
         ({"x": torch.zeros(5, 8, dtype=torch.float64)}, "must be float32 or float16, got float64"),
         ({"x": torch.zeros(8, 5).T}, "last axis of operand 'x' must have stride 1, got 5"),
@@ -109,6 +115,9 @@ def test_one_type_variable_is_one_type() -> None:
         ({"max_rows": 1.5}, "'max_rows' must be an int32, got 1.5"),
         ({"max_rows": 2**31}, "'max_rows' must be an int32"),
         ({"max_rows": None}, "'max_rows' is required"),
+        ({"max_rows": "0"}, "'max_rows' must be an int32, got '0'"),
+        ({"max_rows": 1, "scale": [2.0]}, r"'scale' must be an float32, got \[2.0\]"),
+        ({"max_rows": -1}, "axis max_rows of workspace 'part' must be at least 0, got -1"),
         ({"max_rows": float("nan")}, "'max_rows' must be an int32, got nan"),
     ],
 )

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -220,3 +221,9 @@ def test_refused_operands_compile_nothing() -> None:
 def test_cpu_tensors_need_the_interpreter() -> None:
     with pytest.raises(OperandError, match="got cpu; pass interpret=True"):
         kernel_call(INCREMENT, torch.zeros(3, dtype=torch.int32), step=1)
+
+
+@pytest.mark.parametrize("interpret", [None, 1, "yes"])
+def test_what_is_no_configuration_is_refused(interpret: Any) -> None:
+    with pytest.raises(OperandError, match=r"must be True, False or an InterpretConfig, got .*"):
+        kernel_call(INCREMENT, torch.zeros(3, dtype=torch.int32), interpret=interpret, step=1)

@@ -35,6 +35,8 @@ def test_choices_end_with_an_error() -> None:
     [
         ({"attentions": "v0"}, "expected an op of attention, .* got 'attentions'"),
         ({"attention": "v99"}, "expected a variant of attention: .*v0.* got 'v99'"),
+        ({"attention": Path("gone.cu")}, "cannot read kernel source .*gone.cu"),
+        ({"interpret": True}, "interpret must be an InterpretConfig or None, got True"),
         ({"attention": "gone.cu"}, "cannot read kernel source .*gone.cu"),
     ],
 )
@@ -74,7 +76,7 @@ def test_an_edit_takes_effect_at_the_next_call(tmp_path: Path) -> None:
         return float(pool[1].mean())
 
     file.write_text(COPY.replace("@", " * 3"))
-    with use_kernel(copy_blocks=str(file)):
+    with use_kernel(copy_blocks=file):
         assert copied() == 3
         file.write_text(COPY.replace("@", " * 4.5"))
         assert copied() == 4.5

@@ -61,6 +61,25 @@ def test_a_file_that_says_nothing() -> None:
     assert found.launches == ()
 
 
+def test_indented_lines_count() -> None:
+    assert parse_directives("  // paged: op attention\n\t//paged: summary x", "f.cu").summary == "x"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("launch f grid(1) block(1) shared(1,2)", r"expected one size in shared\(BYTES\), got"),
+        ("claim a", "expected ARCH OPCODE, got 'a'"),
+        ("claim a b c", "expected ARCH OPCODE, got 'a b c'"),
+        ("workspace partial", r"expected NAME DTYPE \[SIZE ...\], got 'partial'"),
+        ("registers -3", "expected the most registers a thread may have, got '-3'"),
+    ],
+)
+def test_a_malformed_line_says_what_it_should_be(line: str, reason: str) -> None:
+    with pytest.raises(KernelSourceError, match=reason):
+        parse_directives(f"// paged: {line}\n", "mine.cu")
+
+
 @pytest.mark.parametrize(
     "line",
     [

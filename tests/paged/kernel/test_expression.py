@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paged.errors import KernelSourceError
 from paged.kernel.expression import Expression, cdiv, next_pow2
+from tests.helpers.open_sizes import open_size
 
 SIZES = {"num_tokens": 13, "head_dim": 80, "zero": 0}
 
@@ -55,6 +57,17 @@ def test_values(text: str, value: int) -> None:
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(KernelSourceError):
         Expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("size", "s"), ("cdiv(size, 4)", "s"), ("size + 1", "s"), ("next_pow2(size)", None)],
+)
+def test_sizes_that_a_trace_leaves_open_stay_open(text: str, kept: str | None) -> None:
+    size = open_size(13)
+    value = Expression(text).evaluate({"size": size})
+    assert isinstance(value, torch.SymInt) == (kept is not None)
+    assert int(value) == Expression(text).evaluate({"size": 13})
 
 
 @pytest.mark.parametrize("text", ["max()", "cdiv(1)", "next_pow2(1, 2)", "min(3)"])

@@ -61,6 +61,7 @@ def test_geometry() -> None:
         ({"block": 0}, "1 to 1024 threads, got 0"),
         ({"grid": (1, 65536)}, r"grid \(1, 65536\)"),
         ({"grid": "rows - 9"}, "-4"),
+        ({"shared_bytes": "rows - 9"}, "shared bytes rows - 9 must be at least 0, got -4"),
         ({"entry": "halve<{u}>"}, "'u'"),
         ({"entry": "halve<{rows}>"}, "'rows'"),
     ],

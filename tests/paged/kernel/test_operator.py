@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from paged.errors import KernelSourceError, OperandError
 from paged.kernel import InterpretConfig, KernelSpec, Launch, Operand, Scalar, kernel_op, op_call
@@ -152,3 +153,40 @@ def test_compiles_for_sizes_that_are_not_known() -> None:
         query = torch.randn(num_seqs, 1, 8)
         lengths = torch.full((num_seqs,), 5, dtype=torch.int32)
         torch.testing.assert_close(compiled(query, pool, lengths), step(query, pool, lengths))
+
+
+# torch's own imports warn
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_one_graph_serves_all_sizes(backend: str) -> None:
+    def step(
+        query: torch.Tensor, pool: torch.Tensor, tables: torch.Tensor, starts: torch.Tensor
+    ) -> torch.Tensor:
+        slots, lengths = torch.arange(query.shape[0]), starts.diff()
+        torch.ops.paged.write_kv(query, query, pool, slots, layer=0)
+        return torch.ops.paged.attention(
+            query, pool, tables, lengths, starts, layer=0, max_query_len=2, scale=0.1
+        )[0]
+
+    graphs = CompileCounterWithBackend(backend)
+    compiled = torch.compile(step, backend=graphs, fullgraph=True)
+    pool = torch.randn(4, 1, 2, 1, 16, 8)
+    for num_seqs in (2, 4, 5, 6, 9):
+        query = torch.randn(2 * num_seqs, 1, 8)
+        tables = torch.zeros((num_seqs, 3), dtype=torch.int32)
+        starts = 2 * torch.arange(num_seqs + 1, dtype=torch.int32)
+        for tensor in (query, tables, starts):
+            torch._dynamo.mark_dynamic(tensor, 0)
+        expected = step(query, pool.clone(), tables, starts)
+        torch.testing.assert_close(compiled(query, pool, tables, starts), expected)
+    assert graphs.frame_count == 1
+
+
+def test_an_unknown_operation_is_named() -> None:
+    with pytest.raises(KernelSourceError, match=r"expected an op of attention, .* got 'attend'"):
+        op_call("attend", torch.zeros(1))
+
+
+def test_what_is_no_tensor_is_named() -> None:
+    with pytest.raises(OperandError, match=r"'key' must be a torch\.Tensor, got builtins\.list"):
+        op_call("write_kv", cast("Any", [1.0]), *problems("write_kv")[0].operands[1:], layer=0)

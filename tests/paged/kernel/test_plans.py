@@ -114,6 +114,16 @@ def test_another_operand_has_another_plan_or_none(operands: list[torch.Tensor | 
     assert plans.ready(operands, {"total": 2, "layer": 1}) is None
 
 
+@pytest.mark.parametrize("x", [np.zeros((4, 8), np.float32), [1.0], "x"])
+def test_what_is_no_tensor_has_no_plan(x: Any) -> None:
+    assert planned().ready(tensors(x=x), {"total": 2, "layer": 1}) is None
+
+
+def test_negated_memory_has_no_plan() -> None:
+    x = torch.ops.aten._neg_view.default(torch.zeros(4, 8))
+    assert planned().ready(tensors(x=x), {"total": 2, "layer": 1}) is None
+
+
 def test_gradients_count_only_where_they_are_kept() -> None:
     operands = tensors(x=torch.zeros(4, 8, requires_grad=True))
     with torch.no_grad():
