@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from argparse import ArgumentParser, Namespace
 
 from paged.cli.command import Command
@@ -34,7 +35,9 @@ def _show_arguments(parser: ArgumentParser) -> None:
 
 def _show(arguments: Namespace) -> int:
     if arguments.target in ops():
-        print(page(ops()[arguments.target].signature), end="")
+        op = ops()[arguments.target]
+        print(page(op.signature))
+        print(f"What it computes:\n\n{inspect.getdoc(op.reference)}")
         return 0
     variant = find_target(arguments.target)
     print(page(variant.spec), end="")

@@ -8,7 +8,7 @@ import torch
 
 from paged.cli.command import Command
 from paged.cli.kernels.target import FORMS, find_targets
-from paged.errors import KernelRunError
+from paged.errors import BackendUnavailable, KernelRunError, KernelSourceError
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.ops.problems import problems_of, why_unserved
 from paged.kernel.problem import Problem, Verdict, try_kernel
@@ -34,23 +34,35 @@ def _add_arguments(parser: ArgumentParser) -> None:
         metavar="LIST",
         help="orders of threads in the interpreter: natural, or seeds (default: natural,1)",
     )
-    parser.add_argument("--timeout", type=float, default=60.0, metavar="S", help="per launch")
+    parser.add_argument(
+        "--timeout", type=float, default=60.0, metavar="S", help="seconds a launch may take (60)"
+    )
 
 
 def _run(arguments: Namespace) -> int:
     device = torch.device(arguments.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise BackendUnavailable("torch finds no CUDA device; see: paged doctor")
     orders = arguments.orders if device.type == "cpu" else (None,)
+    configs = [InterpretConfig(seed=s, timeout_s=arguments.timeout) for s in orders]
     num_faults = 0
     for variant in find_targets(arguments.targets):
+        problems = _problems(variant, arguments.problem)
         print(f"{variant.op.name}={variant.name}  {variant.path}")
-        for problem in problems_of(variant.op):
-            if arguments.problem.lower() not in problem.name.lower():
-                continue
-            configs = [InterpretConfig(seed=s, timeout_s=arguments.timeout) for s in orders]
-            num_faults += not _try(variant, problem, device, configs)
+        num_faults += sum(not _try(variant, problem, device, configs) for problem in problems)
     if num_faults:
         print(f"{num_faults} problems failed")
     return 1 if num_faults else 0
+
+
+def _problems(variant: Variant, text: str) -> list[Problem]:
+    """Return the problems whose name has the text. Raises: KernelSourceError for none."""
+    problems = list(problems_of(variant.op))
+    found = [problem for problem in problems if text.lower() in problem.name.lower()]
+    if not found:
+        names = "; ".join(problem.name for problem in problems)
+        raise KernelSourceError(f"no problem is named like {text!r}; there are: {names}")
+    return found
 
 
 def _try(

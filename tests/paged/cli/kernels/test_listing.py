@@ -31,3 +31,10 @@ def test_show_prints_operands_and_struct(target: str, capsys: pytest.CaptureFixt
     assert "| `kv_pool` |" in shown
     assert "struct AttentionParams {" in shown
     assert ("| `attention_v0` |" in shown) == (target == "attention=v0")
+
+
+def test_show_says_what_an_operation_computes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "show", "attention"]) == 0
+    shown = "\n".join(lines(capsys))
+    assert "What it computes:" in shown
+    assert "Without visible keys out is 0 and lse -inf" in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from paged.cli.main import main
 from tests.helpers.printed import lines
@@ -35,3 +36,15 @@ def test_run_finds_what_is_wrong(
     printed = lines(capsys)
     assert printed[1].split()[0] == "FAIL"
     assert printed[-1] == "1 problems failed"
+
+
+def test_a_problem_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "run", "copy_blocks=simple", "--problem", "xyz"]) == 2
+    error = capsys.readouterr().err
+    assert "no problem is named like 'xyz'; there are: float16->float16 D64" in error
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "run", "copy_blocks=simple", "--device", "cuda"]) == 2
+    assert "torch finds no CUDA device; see: paged doctor" in capsys.readouterr().err
