@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paged.errors import KernelCompileError, KernelSourceError
+from paged.kernel.backends.checked_file import is_whole, write_checked
 from paged.kernel.backends.host_compiler import HostCompiler
 from paged.kernel.backends.loaded_library import load_library
 from paged.kernel.backends.refusal import refuse
@@ -21,7 +22,7 @@ from paged.kernel.backends.runtime_library import (
 from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
 from paged.kernel.backends.translation import translate, translate_headers
-from paged.kernel.cache_dir import cache_dir, write_atomically
+from paged.kernel.cache_dir import cache_dir
 from paged.kernel.source import KernelSource
 
 MAX_PARAMETERS = 1024
@@ -95,8 +96,8 @@ def build_library(
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_dir("interpret") / f"{key}.so"
-    if not path.is_file():
-        write_atomically(path, _compile(source, compiler, loaded, optimize))
+    if not is_whole(path):
+        write_checked(path, _compile(source, compiler, loaded, optimize))
     return KernelLibrary(source, path, loaded)
 
 

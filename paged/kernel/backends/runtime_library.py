@@ -11,10 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from paged.errors import KernelCompileError
+from paged.kernel.backends.checked_file import is_whole, write_checked
 from paged.kernel.backends.host_compiler import HostCompiler
 from paged.kernel.backends.server import ServerPool
 from paged.kernel.backends.structures import Module, Operand, Report, Request
-from paged.kernel.cache_dir import cache_dir, write_atomically
+from paged.kernel.cache_dir import cache_dir
 
 INTERPRET_DIR = Path(__file__).resolve().parents[3] / "kernels_cu" / "interpret"
 FORCED_HEADER = INTERPRET_DIR / "cuda_interpret.h"
@@ -68,7 +69,7 @@ def _load(compiler: HostCompiler, folder: Path) -> Runtime:
 def _build(
     compiler: HostCompiler, path: Path, sources: list[Path], options: tuple[str, ...]
 ) -> None:
-    if path.is_file():
+    if is_whole(path):
         return
     text = "".join(f'#include "{source}"\n' for source in sources)
     image, messages = compiler.compile(text, options, {})
@@ -76,7 +77,7 @@ def _build(
         raise KernelCompileError(
             f"{' '.join(compiler.command)} cannot compile the interpreter:\n{messages}"
         )
-    write_atomically(path, image)
+    write_checked(path, image)
 
 
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:

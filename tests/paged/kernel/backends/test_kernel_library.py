@@ -11,6 +11,7 @@ from paged.kernel.backends import kernel_library
 from paged.kernel.backends.host_compiler import HostCompiler, find_compiler
 from paged.kernel.backends.kernel_library import KernelLibrary, build_library
 from paged.kernel.backends.runtime_library import load_runtime
+from paged.kernel.cache_dir import cache_dir
 from paged.kernel.source import KernelSource
 
 TEXT = "template <class T> __global__ void k(T* out, char x, double y, short z) { *out = x; }\n"
@@ -82,6 +83,25 @@ def test_equal_content_is_compiled_once(tmp_path: Path, monkeypatch: pytest.Monk
     ):
         build_library(source, find_compiler(), loaded, optimize)
         assert len(compiled) == expected
+
+
+@pytest.mark.parametrize("num_kept_bytes", [0, 100, 8192])
+def test_a_damaged_library_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_kept_bytes: int
+) -> None:
+    text = f"__global__ void k(int* out) {{ *out = {num_kept_bytes}; }}"
+    compiler = find_compiler()
+    loaded = load_runtime(compiler)
+    monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path))
+    path = build_library(source_of(text, "k"), compiler, loaded, "-O1").loaded.path
+    whole = path.read_bytes()
+    monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path / "other"))
+    damaged = cache_dir("interpret") / path.name
+    damaged.write_bytes(whole[:num_kept_bytes])
+    library = build_library(source_of(text, "k"), compiler, loaded, "-O1")
+    assert library.loaded.path == damaged
+    assert library.kernel("k").parameter_bytes == (8,)
+    assert len(damaged.read_bytes()) == len(whole)
 
 
 def test_a_changed_header_of_the_interpreter_compiles_anew(

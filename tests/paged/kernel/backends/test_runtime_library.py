@@ -10,9 +10,11 @@ import pytest
 
 from paged.errors import KernelCompileError
 from paged.kernel.backends import runtime_library
+from paged.kernel.backends.checked_file import is_whole
 from paged.kernel.backends.host_compiler import HostCompiler, find_compiler
 from paged.kernel.backends.runtime_library import INTERPRET_DIR, load_runtime
 from paged.kernel.backends.structures import Control, Module, Operand, Region, Report, Request
+from paged.kernel.cache_dir import cache_dir
 
 LAYOUTS = (Control, Module, Operand, Region, Report, Request)
 INCLUDES = '#include "runtime/control.h"\nusing namespace paged_interpret;\n'
@@ -41,6 +43,24 @@ def test_both_sides_agree_on_layouts(layout: type[ctypes.Structure]) -> None:
         INCLUDES + "".join(checks), ("-shared", "-I", str(INTERPRET_DIR)), {}
     )
     assert binary is not None, messages
+
+
+@pytest.mark.parametrize("kind", ["libpaged_interpret_", "paged_server_"])
+def test_a_damaged_file_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    library = load_runtime(find_compiler()).path
+    server = library.with_name(library.stem.replace("libpaged_interpret_", "paged_server_"))
+    monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path))
+    for known in (library, server):
+        data = known.read_bytes()
+        is_damaged = known.name.startswith(kind)
+        (cache_dir("interpret") / known.name).write_bytes(data[:5000] if is_damaged else data)
+    with load_runtime(find_compiler()).servers.server() as running:
+        assert running.is_alive
+    running.close()
+    for known in (library, server):
+        assert is_whole(cache_dir("interpret") / known.name)
 
 
 def test_a_runtime_that_does_not_compile_is_an_error(
