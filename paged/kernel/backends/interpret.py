@@ -24,6 +24,7 @@ from paged.kernel.source import KernelSource
 
 MAX_SHARED_BYTES = 227 * 1024
 MAX_WORKERS = 16
+"""Each may need two memory mappings for every thread of its block, of which Linux allows 65530."""
 SEED_MASK = (1 << 64) - 1
 
 
@@ -35,7 +36,7 @@ class InterpretConfig:
         seed: None runs lanes and blocks in natural order, a number in an order drawn from it.
         poison: the byte that undefined memory holds.
         timeout_s: how long a launch may take; not watched without isolation.
-        num_workers: OS threads that run blocks; None for one a core.
+        num_workers: OS threads that run blocks, 16 at most; None for one a core.
         isolate: run in a child process, so that no kernel can harm the caller.
         guard: the side at which operands touch unreadable memory, in isolation.
         optimize: effort of the host compiler.
@@ -55,8 +56,8 @@ class InterpretConfig:
             raise ConfigError(f"poison must be a byte, 0 to 255, got {self.poison}")
         if not self.timeout_s > 0:
             raise ConfigError(f"timeout_s must be above 0, got {self.timeout_s}")
-        if self.num_workers is not None and self.num_workers < 1:
-            raise ConfigError(f"num_workers must be at least 1, got {self.num_workers}")
+        if self.num_workers is not None and not 1 <= self.num_workers <= MAX_WORKERS:
+            raise ConfigError(f"num_workers must be 1 to {MAX_WORKERS}, got {self.num_workers}")
 
     @property
     def settings(self) -> Settings:

@@ -38,9 +38,10 @@ def run_isolated(
     Raises KernelRunError where no process can be had.
     """
     image, regions = pack(library, variables.pack(), request, memory, settings)
-    num_threads = prod(request.block)
     order = Order(
-        num_control_bytes=len(image), num_workers=settings.num_workers, num_threads=num_threads
+        num_control_bytes=len(image),
+        num_workers=min(settings.num_workers, prod(request.grid)),
+        num_threads=prod(request.block),
     )
     with library.runtime.servers.server() as server:
         is_large = any(region.is_large for region in regions)

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from paged.errors import BackendUnavailable, ConfigError
-from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
+from paged.kernel.backends.interpret import MAX_WORKERS, InterpretBackend, InterpretConfig
+from paged.kernel.backends.server import Server
+from paged.kernel.backends.structures import Answer, Order
 from paged.kernel.source import KernelSource
 from tests.helpers.interpreted import Passed, launch, program, updated
 
@@ -19,7 +21,8 @@ from tests.helpers.interpreted import Passed, launch, program, updated
     [
         ({"poison": 256}, "poison must be a byte, 0 to 255, got 256"),
         ({"timeout_s": 0.0}, "timeout_s must be above 0, got 0.0"),
-        ({"num_workers": 0}, "num_workers must be at least 1, got 0"),
+        ({"num_workers": 0}, "num_workers must be 1 to 16, got 0"),
+        ({"num_workers": 1000}, "num_workers must be 1 to 16, got 1000"),
     ],
 )
 def test_settings_out_of_range_are_refused(setting: dict[str, Any], expected: str) -> None:
@@ -41,6 +44,25 @@ def test_an_empty_grid_runs_nothing() -> None:
     out = torch.full((4,), 5, dtype=torch.int32)
     launch(program("memory.cu"), "keep_even", grid=(3, 0), out=Passed(out, "out"), n=4)
     assert out.tolist() == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize(("grid", "num_workers"), [(1, 1), (3, 3), (40, MAX_WORKERS)])
+def test_no_more_workers_are_prepared_than_there_are_blocks(
+    monkeypatch: pytest.MonkeyPatch, grid: int, num_workers: int
+) -> None:
+    prepared: list[int] = []
+    run = Server.run
+
+    def watch(self: Server, order: bytes, timeout_s: float) -> Answer:
+        prepared.append(Order.from_buffer_copy(order).num_workers)
+        return run(self, order, timeout_s)
+
+    monkeypatch.setattr(Server, "run", watch)
+    out = torch.zeros(4)
+    built = program("memory.cu", InterpretConfig(num_workers=MAX_WORKERS))
+    launch(built, "keep_even", grid=grid, block=1024, out=updated(out), n=4)
+    assert prepared == [num_workers]
+    assert out.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
 def test_without_a_compiler_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
