@@ -12,6 +12,7 @@ import torch
 from paged.errors import OperandError
 from paged.kernel.binding import bind
 from paged.kernel.spec import KernelSpec, Launch, Operand, Scalar
+from tests.helpers.open_sizes import open_size
 
 SPEC = KernelSpec(
     name="gather_rows",
@@ -67,6 +68,18 @@ def test_works_on_meta_tensors() -> None:
     (y,) = bind(SPEC, tensors, {"max_rows": 7}).outputs
     assert y.is_meta
     assert y.shape == (5, 3)
+
+
+@pytest.mark.parametrize("requires", [(), ("max_rows % 7 == 0",)])
+def test_sizes_that_a_trace_leaves_open_are_not_pinned(requires: tuple[str, ...]) -> None:
+    size = open_size(7)
+    tensors = [None if t is None else t.to("meta") for t in operands()]
+    spec = replace(SPEC, requires=requires, symbols={**SPEC.symbols, "end": "max_rows+1"})
+    binding = bind(spec, tensors, {"max_rows": size})
+    assert isinstance(binding.sizes["end"], torch.SymInt)
+    assert isinstance(binding.scalars["total"], torch.SymInt)
+    pinned = [str(guard.expr) for guard in size.node.shape_env.guards]
+    assert not any(text in guard for guard in pinned for text in ("Mod", "<=", "Eq")), pinned
 
 
 @pytest.mark.parametrize(
