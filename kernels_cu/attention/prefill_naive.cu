@@ -46,7 +46,7 @@ __device__ void load_queries(const AttentionParams& p, const RowTile& tile, floa
     const int row = i / HEAD_DIM, column = i % HEAD_DIM;
     float element = 0.0f;
     if (row < tile.num_rows) {
-      const long long token = tile.first_token + token_of_row(p, tile, row);
+      const long long token = batch_token(p, tile, row);
       const int head = head_of_row(p, tile, row);
       const Q_T* source = p.query + token * p.query_stride[0] + head * p.query_stride[1];
       element = static_cast<float>(source[column]);

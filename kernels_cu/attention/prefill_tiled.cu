@@ -138,7 +138,7 @@ __device__ void load_tile(Q_T* tile, const KV_T* half, RowPlace place, bool is_a
 // Fill the warp's rows with its queries, and those that do not exist with zeros.
 __device__ void load_queries(const AttentionParams& p, const RowTile& tile, Q_T* warp_rows) {
   const int row = threadIdx.x / kWarpSize * kWarpRows + threadIdx.x % kWarpSize;
-  const long long token = tile.first_token + token_of_row(p, tile, row);
+  const long long token = batch_token(p, tile, row);
   const RowPlace place{row < tile.num_rows, token * p.query_stride[0] +
                                                 head_of_row(p, tile, row) * p.query_stride[1]};
   const auto pitch = static_cast<unsigned long long>(p.query_stride[0] | p.query_stride[1]);

@@ -11,7 +11,8 @@
 // Grid: x = cdiv(num_tokens * group_size, kTileRows) + num_seqs, y = kv heads. That many tiles
 // are enough for any split of the tokens among sequences, so the grid depends on shapes alone
 // and a captured CUDA graph serves any batch that fits; a block finds its tile on the device.
-// Tokens past query_start[num_seqs] form one more sequence, without keys.
+// The tokens of no sequence form one more, without keys: those from query_start[num_seqs] on, then,
+// from the batch's first on, those before query_start[0].
 #pragma once
 
 #include "softmax.cuh"
@@ -21,16 +22,21 @@ namespace paged {
 
 struct RowTile {
   int seq;             // num_seqs for the padding tokens
-  int first_token;     // token of the sequence's row 0
+  int first_token;     // token of the sequence's row 0; the first one follows the last
   int first_row;       // of this tile, within the sequence
   int num_rows;        // of this tile; 0 where the block has nothing to do
   int first_position;  // position of the sequence's first query token
 };
 
+// Return a sequence's first token, as far as there are tokens.
+__device__ inline int start_of(const AttentionParams& p, int seq) {
+  return min(p.query_start[seq], p.num_tokens);
+}
+
 // Return how many tiles of the grid come before a sequence's own: at least as many as needed.
 template <int kTileRows>
 __device__ int tiles_before(const AttentionParams& p, int seq) {
-  return p.query_start[seq] * p.group_size / kTileRows + seq;
+  return (start_of(p, seq) - start_of(p, 0)) * p.group_size / kTileRows + seq;
 }
 
 // Return the last sequence whose tiles begin at or before this one.
@@ -53,13 +59,15 @@ __device__ RowTile find_row_tile(const AttentionParams& p, int tile) {
   RowTile found{};
   found.seq = sequence_of_tile<kTileRows>(p, tile);
   const bool is_padding = found.seq == p.num_seqs;
-  found.first_token = p.query_start[found.seq];
-  const int end_token = is_padding ? p.num_tokens : p.query_start[found.seq + 1];
+  found.first_token = start_of(p, found.seq);
+  const int end_token = is_padding ? p.num_tokens + start_of(p, 0) : start_of(p, found.seq + 1);
   const int num_tokens = end_token - found.first_token;
   found.first_row = (tile - tiles_before<kTileRows>(p, found.seq)) * kTileRows;
   found.num_rows = max(0, min(kTileRows, num_tokens * p.group_size - found.first_row));
-  const int seq_len = is_padding ? 0 : p.seq_lens[found.seq];
-  found.first_position = seq_len - num_tokens;
+  // careful: query_start and not end_token, for tokens left out have positions too
+  found.first_position =
+      is_padding ? -num_tokens
+                 : p.seq_lens[found.seq] - p.query_start[found.seq + 1] + found.first_token;
   return found;
 }
 
@@ -73,10 +81,15 @@ __device__ inline int head_of_row(const AttentionParams& p, const RowTile& tile,
   return blockIdx.y * p.group_size + (tile.first_row + row) % p.group_size;
 }
 
+// Return the query token of a row of the tile in the batch.
+__device__ inline long long batch_token(const AttentionParams& p, const RowTile& tile, int row) {
+  const int token = tile.first_token + token_of_row(p, tile, row);
+  return token < p.num_tokens ? token : token - p.num_tokens;
+}
+
 // Return where a row of the tile stands in `out` and `lse`, in query heads.
 __device__ inline long long output_row(const AttentionParams& p, const RowTile& tile, int row) {
-  const long long token = tile.first_token + token_of_row(p, tile, row);
-  return token * p.num_q_heads + head_of_row(p, tile, row);
+  return batch_token(p, tile, row) * p.num_q_heads + head_of_row(p, tile, row);
 }
 
 // Return the keys that any row of the tile sees.

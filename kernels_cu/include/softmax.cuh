@@ -43,7 +43,8 @@ struct RowSums {
   __device__ float add_sink(float sink) {
     const float logit = sink * kLog2E;
     const float factor = raise(logit);
-    sum += weight_of(logit, maximum);
+    // infinity less infinity is NaN, yet an infinite sink outweighs every key
+    sum += logit == INFINITY ? 1.0f : weight_of(logit, maximum);
     return factor;
   }
 

@@ -6,6 +6,10 @@
 //   keys   0 ..... begin ......... p ... L - 1
 //                  [begin,         end)
 //
+// Tokens before query_start[0] and from query_start[num_seqs] on belong to no sequence and see no
+// keys. Where query_start reaches past num_tokens, the tokens beyond are left out and the others
+// keep their positions.
+//
 // Params is the generated struct of the attention op.
 #pragma once
 
@@ -22,7 +26,7 @@ struct VisibleKeys {
   bool is_padding;  // the token belongs to no sequence
 };
 
-// The sequence of a token, num_seqs for tokens past the last one.
+// The sequence of a token, num_seqs for tokens of none.
 template <class Params>
 __device__ inline int sequence_of(const Params& p, int token) {
   const int* start = p.query_start;
@@ -30,6 +34,7 @@ __device__ inline int sequence_of(const Params& p, int token) {
     // pure decode, most likely: saves the dependent loads of the search
     if (start[token] == token && start[token + 1] == token + 1) return token;
   }
+  if (token < start[0]) return p.num_seqs;
   int low = 0, high = p.num_seqs;
   while (low < high) {
     const int middle = low + (high - low + 1) / 2;

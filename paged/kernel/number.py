@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import floor, inf, nextafter
 
 import torch
 
@@ -23,7 +24,7 @@ class PlainNumber:
 
     Attributes:
         default: what is taken where nothing is given; absent: where None is.
-        kinds: exact Python types; low, high: the range, without infinities.
+        kinds: exact Python types; low, high: the range of what is given, without infinities.
 
     """
 
@@ -41,10 +42,12 @@ def plain_number(scalar: Scalar) -> PlainNumber:
     if dtype == torch.bool or dtype.is_floating_point:
         kinds = frozenset[type]({bool, int, float} if dtype == torch.bool else {int, float})
         high = torch.finfo(torch.float64 if dtype == torch.bool else dtype).max
-        return PlainNumber(scalar.name, scalar.default, scalar.absent, kinds, -high, high)
+        low = -high if scalar.above is None else nextafter(scalar.above, inf)
+        return PlainNumber(scalar.name, scalar.default, scalar.absent, kinds, low, high)
     limits = torch.iinfo(dtype)
     kinds = frozenset[type]({int})
-    return PlainNumber(scalar.name, scalar.default, scalar.absent, kinds, limits.min, limits.max)
+    low = limits.min if scalar.above is None else max(limits.min, floor(scalar.above) + 1)
+    return PlainNumber(scalar.name, scalar.default, scalar.absent, kinds, low, limits.max)
 
 
 def plain_values(
@@ -54,11 +57,12 @@ def plain_values(
     values: list[Number] = []
     for number in numbers:
         value = given.get(number.name, number.default)
+        is_absent = value is None
         if value is None:
             value = number.absent
         if value is None or type(value) not in number.kinds:
             return None
-        if not number.low <= value <= number.high:
+        if not is_absent and not number.low <= value <= number.high:
             return None
         values.append(value)
     return values

@@ -36,7 +36,7 @@ _SCALARS = (
     Scalar(name="max_query_len", dtype="int32"),
     Scalar(name="scale", dtype="float32"),
     Scalar(name="window", dtype="int32", absent=INT32_MAX),
-    Scalar(name="softcap", dtype="float32", absent=0.0),
+    Scalar(name="softcap", dtype="float32", absent=0.0, above=0.0),
 )
 
 
@@ -62,12 +62,14 @@ def reference(  # noqa: PLR0917 (the operator's own arguments)
     Shapes: query [num_tokens, num_q_heads, head_dim]; kv_pool [num_blocks, num_layers, 2,
     num_kv_heads, block_size, head_dim], keys at index 0 of its third axis, values at 1;
     block_tables [num_seqs, max_blocks]; kv_scales [num_layers, 2, num_kv_heads], stored value
-    times scale is the real one. Tokens past query_start[num_seqs] belong to no sequence.
+    times scale is the real one. Tokens before query_start[0] and from query_start[num_seqs] on
+    belong to no sequence; where query_start reaches past num_tokens, the tokens beyond are left
+    out and the others keep their positions. softcap is above 0, or None.
     With `compute_dtype` all arithmetic is done in another dtype, to learn how much that loses.
 
     Returns: out like query, and the natural logarithm of the softmax's denominator
     [num_tokens, num_q_heads], both in compute_dtype. Without visible keys out is 0 and lse -inf,
-    or the sink.
+    or the sink. A sink of infinity leaves out 0 and lse infinite.
     """
     del max_query_len  # a hint for kernels
     rows = _Rows(
@@ -83,7 +85,7 @@ def reference(  # noqa: PLR0917 (the operator's own arguments)
     lse = torch.full(query.shape[:2], -torch.inf, dtype=compute_dtype, device=query.device)
     capacity = block_tables.shape[1] * pool.shape[3]
     for table, (seq_len, begin, end) in zip(
-        block_tables, _spans(seq_lens, query_start), strict=True
+        block_tables, _spans(seq_lens, query_start, len(query)), strict=True
     ):
         if begin == end:
             continue
@@ -97,10 +99,20 @@ def reference(  # noqa: PLR0917 (the operator's own arguments)
     return out, lse
 
 
-def _spans(seq_lens: torch.Tensor, query_start: torch.Tensor) -> list[tuple[int, int, int]]:
-    """Return each sequence's number of keys and the half-open range of its tokens."""
+def _spans(
+    seq_lens: torch.Tensor, query_start: torch.Tensor, num_tokens: int
+) -> list[tuple[int, int, int]]:
+    """Return each sequence's number of keys and the half-open range of its tokens.
+
+    Tokens that the batch lacks are left out, and the keys that only they would see.
+    """
     bounds = integers(query_start)
-    return list(zip(integers(seq_lens), bounds[:-1], bounds[1:], strict=True))
+    starts = [min(bound, num_tokens) for bound in bounds]
+    lengths = [
+        length - end + last
+        for length, end, last in zip(integers(seq_lens), bounds[1:], starts[1:], strict=True)
+    ]
+    return list(zip(lengths, starts[:-1], starts[1:], strict=True))
 
 
 def _gather(
@@ -170,7 +182,7 @@ def least_work(binding: Binding) -> Work:
     num_q_heads, head_dim = query.shape[1:]
     window = int(binding.scalars["window"])
     num_keys, num_pairs = 0, 0
-    for seq_len, begin, end in _spans(seq_lens, query_start):
+    for seq_len, begin, end in _spans(seq_lens, query_start, len(query)):
         positions = range(max(0, seq_len - end + begin), seq_len)
         if len(positions) > 0:
             num_keys += seq_len - max(0, positions[0] + 1 - window)

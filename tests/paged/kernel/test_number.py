@@ -55,6 +55,15 @@ def test_what_a_float_cannot_hold_is_not_plain(value: Any) -> None:
     assert plain_values([number], {"x": value}) is None
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_number_must_be_above_its_bound_unless_it_is_absent(dtype: str) -> None:
+    number = plain_number(Scalar(name="x", dtype=dtype, absent=0, above=0))
+    assert plain_values([number], {"x": None}) == [0]
+    assert plain_values([number], {"x": 1}) == [1]
+    assert plain_values([number], {"x": 0}) is None
+    assert plain_values([number], {"x": -1}) is None
+
+
 def test_an_omitted_number_without_default_is_not_plain() -> None:
     assert plain_values([plain_number(Scalar(name="x", dtype="int32"))], {}) is None
 
