@@ -14,20 +14,26 @@ namespace {
 constexpr size_t kRegionGuardBytes = size_t{1} << 34;
 constexpr size_t kLeastRegionGuardBytes = size_t{1} << 20;
 
-// Returns memory that cannot be accessed, between guards of the same kind; null where it is short.
-char* reserve_guarded(size_t num_bytes) {
+// Memory that cannot be accessed, with room for each region between two guards of its own.
+struct Reserved {
+    char* begin;  // null where memory is short
+    size_t guard_bytes;
+};
+
+Reserved reserve(const Tables& tables) {
+    const uint32_t num_regions = tables.control->num_regions;
+    size_t room_bytes = 0;
+    for (uint32_t i = 0; i < num_regions; ++i) room_bytes += tables.regions[i].num_room_bytes;
     for (const size_t guard_bytes : {kRegionGuardBytes, kLeastRegionGuardBytes}) {
-        void* reserved = mmap(nullptr, num_bytes + 2 * guard_bytes, PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (reserved != MAP_FAILED) return static_cast<char*>(reserved) + guard_bytes;
+        void* begin = mmap(nullptr, room_bytes + num_regions * 2 * guard_bytes, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (begin != MAP_FAILED) return Reserved{static_cast<char*>(begin), guard_bytes};
     }
-    return nullptr;
+    return Reserved{nullptr, 0};
 }
 
-bool map_region(Region& region, int arena) {
+bool map_region(Region& region, char* begin, int arena) {
     const size_t room = region.num_room_bytes;
-    char* begin = reserve_guarded(room);
-    if (begin == nullptr) return false;
     const int populate = region.is_large != 0 ? 0 : MAP_POPULATE;
     if (mmap(begin, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate, arena,
              static_cast<off_t>(region.offset)) == MAP_FAILED) {
@@ -80,8 +86,13 @@ Tables tables_of(char* base) {
 
 bool enter_regions(const Tables& tables, int arena) {
     const Control& control = *tables.control;
+    if (control.num_regions == 0) return true;
+    const Reserved reserved = reserve(tables);
+    if (reserved.begin == nullptr) return false;
+    char* place = reserved.begin + reserved.guard_bytes;
     for (uint32_t i = 0; i < control.num_regions; ++i) {
-        if (!map_region(tables.regions[i], arena)) return false;
+        if (!map_region(tables.regions[i], place, arena)) return false;
+        place += tables.regions[i].num_room_bytes + 2 * reserved.guard_bytes;
         const Margins at = margins_of(tables.regions[i]);
         std::memset(at.begin, static_cast<int>(control.poison), at.data - at.begin);
         std::memset(at.data_end, static_cast<int>(control.poison), at.end - at.data_end);

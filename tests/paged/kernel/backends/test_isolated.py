@@ -100,6 +100,13 @@ def test_an_empty_operand_may_be_passed(config: InterpretConfig) -> None:
     launch(program(FILE, config), "address", source=given(torch.zeros(0)), out=updated(out))
 
 
+def test_a_kernel_may_have_no_operand(
+    config: InterpretConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launch(program(FILE, config), "say", block=1, n=5)
+    assert capsys.readouterr().out == "5\n"
+
+
 def test_a_pool_of_gigabytes_that_hardly_exists_is_read_and_written() -> None:
     num_floats = 2 << 30
     with mmap.mmap(-1, num_floats * 4, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
