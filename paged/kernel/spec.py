@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from paged.errors import KernelSourceError
 from paged.kernel.dtypes import element_type
@@ -190,6 +190,11 @@ class KernelSpec:
         if not self.launches:
             self._refuse("expected at least one launch, got none")
         for operand in self.operands:
+            if operand.intent not in get_args(Intent):
+                self._refuse(
+                    f"intent of {operand.name!r} must be one of {', '.join(get_args(Intent))}, "
+                    f"got {operand.intent!r}"
+                )
             if operand.dtype not in self.types:
                 element_type(operand.dtype)
         for dtype in (d for allowed in self.types.values() for d in allowed):

@@ -57,6 +57,7 @@ def operand(**changes: Any) -> Operand:
         ({"operands": (*SPEC.operands, operand(name="x"))}, "x more than once"),
         ({"operands": (*SPEC.operands, operand(name="num_rows"))}, "num_rows more than once"),
         ({"operands": (*SPEC.operands, operand(dtype="float12"))}, "float12"),
+        ({"operands": (*SPEC.operands, operand(intent="output"))}, "in, out, inout, workspace"),
         ({"operands": (*SPEC.operands, operand(shape="num_rows*"))}, "no expression"),
         ({"types": {"t": ("half",)}}, "half"),
         ({"requires": ("num_cols > 1",)}, "num_cols"),
