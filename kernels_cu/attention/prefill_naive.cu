@@ -31,6 +31,8 @@
 namespace paged {
 
 constexpr int kLanes = 8;  // of one row
+// Blocks per SM: without a number the compiler aims at more, and spills.
+constexpr int kMinBlocks = 4;
 constexpr int kThreads = kLanes * TILE_ROWS;
 constexpr int kPitch = HEAD_DIM + 1;
 constexpr int kLaneKeys = TILE_KEYS / kLanes;
@@ -86,7 +88,7 @@ __device__ float reduce_row(float x, Combine combine) {
 
 }  // namespace paged
 
-__global__ void __launch_bounds__(paged::kThreads)
+__global__ void __launch_bounds__(paged::kThreads, paged::kMinBlocks)
     prefill_naive(const __grid_constant__ AttentionParams p) {
   using namespace paged;
   extern __shared__ float shared[];
