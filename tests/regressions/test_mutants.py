@@ -44,7 +44,9 @@ def _name(mutant: Mutant) -> str:
 
 def test_every_regression_test_has_a_mutant(repository: Path) -> None:
     tests = {path.name for path in (repository / "tests/regressions").glob("test_*.py")}
-    assert {mutant.test for mutant in MUTANTS} == tests - {Path(__file__).name}
+    # those of kernels plant their mistakes themselves, in copies of the .cu files
+    of_kernels = {name for name in tests if name.startswith("test_kernel_reports_")}
+    assert {mutant.test for mutant in MUTANTS} == tests - of_kernels - {Path(__file__).name}
 
 
 def test_the_copy_without_a_mutant_passes(checkout: Path) -> None:
