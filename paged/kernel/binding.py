@@ -17,6 +17,8 @@ INT32_MAX = 2**31 - 1
 
 Number = int | float | bool
 
+Outputs = torch.Tensor | tuple[torch.Tensor, ...] | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
@@ -42,14 +44,24 @@ class Binding:
         outs = (self.tensors[o.name] for o in self.spec.operands if o.intent == "out")
         return tuple(t for t in outs if t is not None)
 
-    def dtype_of(self, operand: Operand) -> str:
-        """Return the dtype's name of an operand in this call."""
-        return self.types.get(operand.dtype, operand.dtype)
-
 
 def is_open(value: object) -> bool:
     """Return whether a trace leaves a number open, for any value to come."""
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def padded(
+    spec: KernelSpec, operands: Sequence[torch.Tensor | None]
+) -> tuple[torch.Tensor | None, ...]:
+    """Return a call's operands with None for the last ones, where the caller left them out."""
+    return (*operands, *(None,) * (len(spec.given) - len(operands)))
+
+
+def returned(outputs: Sequence[torch.Tensor]) -> Outputs:
+    """Return what a call with these outputs gives its caller."""
+    if not outputs:
+        return None
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def bind(

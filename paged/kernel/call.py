@@ -14,7 +14,7 @@ import torch
 
 from paged.errors import KernelSourceError, OperandError
 from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
-from paged.kernel.binding import Binding, Number, bind
+from paged.kernel.binding import Binding, Number, bind, returned
 from paged.kernel.instance import instantiate
 from paged.kernel.launch import Backend, Program
 from paged.kernel.plan import Build, ReadyCall, build_of
@@ -56,10 +56,7 @@ def kernel_call(
     else:
         backend = backend_for(spec, operands, interpret)
     kernel_for(spec, backend).run(call)
-    outputs = call.outputs
-    if not outputs:
-        return None
-    return outputs[0] if len(outputs) == 1 else outputs
+    return returned(call.outputs)
 
 
 def backend_for(

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import torch
 
-from paged.kernel.binding import Binding
+from paged.kernel.binding import Binding, Outputs
 from paged.kernel.dtypes import element_type
 from paged.kernel.spec import INCLUDE_DIR, Cost, KernelSpec, Launch, Operand, Scalar
 
 KERNELS_DIR = INCLUDE_DIR.parent
-
-Outputs = torch.Tensor | tuple[torch.Tensor, ...] | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

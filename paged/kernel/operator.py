@@ -12,9 +12,9 @@ import torch
 
 from paged.errors import KernelSourceError
 from paged.kernel.backends.interpret import InterpretConfig
-from paged.kernel.binding import Number, bind
+from paged.kernel.binding import Number, Outputs, bind, padded, returned
 from paged.kernel.call import kernel_call
-from paged.kernel.op import Outputs, schema
+from paged.kernel.op import schema
 from paged.kernel.registry import find_op, ops, run_op
 from paged.kernel.spec import KernelSpec
 
@@ -42,11 +42,7 @@ def define_operator(
         untyped.impl(spec.name, implementation, key)
 
     def fake(*operands: torch.Tensor | None, **numbers: Number | None) -> Outputs:
-        given = (*operands, *(None,) * (len(spec.given) - len(operands)))
-        outputs = bind(spec, given, numbers).outputs
-        if not outputs:
-            return None
-        return outputs[0] if len(outputs) == 1 else outputs
+        return returned(bind(spec, padded(spec, operands), numbers).outputs)
 
     untyped_library: Any = torch.library
     untyped_library.register_fake(f"{untyped.ns}::{spec.name}", fake, lib=library)
@@ -67,7 +63,7 @@ def kernel_op(
     config = InterpretConfig() if interpret is None else interpret
 
     def run(*operands: torch.Tensor | None, **numbers: Number | None) -> Outputs:
-        given = (*operands, *(None,) * (len(spec.given) - len(operands)))
+        given = padded(spec, operands)
         on_gpu = any(t is not None and t.is_cuda for t in given)
         return kernel_call(spec, *given, interpret=False if on_gpu else config, **numbers)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from paged.kernel.backends.interpret import InterpretConfig
-from paged.kernel.binding import Number
+from paged.kernel.binding import Number, Outputs
 from paged.kernel.call import kernel_call
-from paged.kernel.op import Op, Outputs
+from paged.kernel.op import Op
 from paged.kernel.registry import run_reference
 from paged.kernel.spec import KernelSpec
 

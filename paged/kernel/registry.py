@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 
 from paged.errors import KernelSourceError
-from paged.kernel.binding import Number, bind
+from paged.kernel.binding import Number, Outputs, bind, padded, returned
 from paged.kernel.call import kernel_call, plans_for
 from paged.kernel.choice import REFERENCE, current_choices
-from paged.kernel.op import Op, Outputs
+from paged.kernel.op import Op
 from paged.kernel.variant import Variant, find_variant, load_variant, shipped_variants
 
 OP_NAMES = (
@@ -63,7 +63,7 @@ def run_op(
     Raises: OperandError before anything runs, and all that `kernel_call` raises.
     """
     choices = current_choices()
-    given = (*operands, *(None,) * (len(op.signature.given) - len(operands)))
+    given = padded(op.signature, operands)
     on_gpu = any(isinstance(t, torch.Tensor) and t.is_cuda for t in given)
     name = choices.variants.get(op.name)
     if name is None:
@@ -87,8 +87,7 @@ def run_reference(
     exact = results if isinstance(results, tuple) else (results,)
     for output, result in zip(binding.outputs, exact, strict=True):
         output.copy_(result)
-    outputs = binding.outputs
-    return outputs[0] if len(outputs) == 1 else outputs
+    return returned(binding.outputs)
 
 
 def current_variant(op: Op, name: str) -> Variant:
