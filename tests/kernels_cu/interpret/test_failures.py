@@ -37,8 +37,8 @@ def fails(
         launch(
             program(FILE, config),
             entry,
-            **{"grid": 2, "source": given(operands.source), "target": updated(operands.target)},
-            **numbers,
+            **{"grid": 2, "source": given(operands.source), "target": updated(operands.target)}
+            | numbers,
         )
     assert torch.equal(operands.source, torch.arange(float(NUM_ELEMENTS)))
     assert torch.equal(operands.target, torch.full((NUM_ELEMENTS,), 7.0))
@@ -194,6 +194,12 @@ def test_a_wait_that_nobody_ends_is_ended() -> None:
 @pytest.mark.parametrize("way", range(3))
 def test_a_kernel_that_ends_its_process_has_not_succeeded(operands: Operands, way: int) -> None:
     assert "the kernel ended its process, with exit status 0" in fails("leave", operands, way=way)
+
+
+def test_an_exit_beside_blocks_at_work_is_told_as_one_every_time(operands: Operands) -> None:
+    texts = {fails("leave", operands, way=0, grid=64).splitlines()[0] for _ in range(20)}
+    assert len(texts) == 1
+    assert "ended its process" in texts.pop()
 
 
 def test_writing_past_dynamic_shared_memory_is_found(operands: Operands) -> None:
