@@ -33,6 +33,10 @@ class UnknownRow(PagedError, KeyError):
     """The row holds no live sequence."""
 
 
+class ModelFileError(PagedError, ValueError):
+    """A model's files are missing, malformed or contradict one another."""
+
+
 class KernelSourceError(PagedError, ValueError):
     """A kernel's source or its description is missing, malformed or contradicts itself."""
 

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 PROJECT = {"paged", "model_zoo", "experiments", "bench", "tests", "kernels_cu"}
-FOUNDATION = {"paged.config", "paged.errors", "paged.hardware", "paged.shapes", "paged.types"}
+FOUNDATION = {
+    *("paged.cache_dir", "paged.config", "paged.errors", "paged.hardware"),
+    *("paged.sampling_params", "paged.shapes", "paged.types"),
+}
 # Heavy or absent on most machines: imported inside the function that needs them.
 LAZY = {"cupy", "cupy_backends", "triton", "jax", "flashinfer"}
 # Modules that are imported that way themselves: a Triton kernel is a decorated function.
@@ -38,9 +41,10 @@ LAYERS = {
     "paged.scheduler": Layer(project=FOUNDATION | {"paged.allocator"}, others={"numpy"}),
     "paged.kernel": Layer(project=FOUNDATION, others=_DEVICE),
     "model_zoo": Layer(
-        project=FOUNDATION | {"paged.kernel"}, others=_DEVICE | {"safetensors", "transformers"}
+        project=FOUNDATION | {"paged.kernel"},
+        others=_DEVICE | {"safetensors", "gguf", "tokenizers", "jinja2", "huggingface_hub"},
     ),
-    "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"transformers"}),
+    "paged.engine": Layer(project=_ENGINE, others=_DEVICE),
     "paged.server": Layer(project=_ENGINE, others={"numpy", "fastapi", "uvicorn"}),
     "paged.cli": Layer(project=_ENGINE | {"paged.server"}, others={"numpy", "torch"}),
     "experiments": Layer(

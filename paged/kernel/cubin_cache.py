@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from paged.cache_dir import cache_dir, write_atomically
 from paged.kernel import nvrtc
-from paged.kernel.cache_dir import cache_dir, write_atomically
 from paged.kernel.nvrtc import Cubin
 from paged.kernel.source import KernelSource
 from paged.kernel.toolkit import find_toolkit

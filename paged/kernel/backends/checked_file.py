@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from paged.kernel.cache_dir import write_atomically
+from paged.cache_dir import write_atomically
 
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 

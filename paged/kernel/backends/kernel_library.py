@@ -8,9 +8,14 @@ from ctypes import c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 
-from paged.errors import KernelCompileError, KernelSourceError
+from paged.cache_dir import cache_dir
+from paged.errors import BackendUnavailable, KernelCompileError, KernelSourceError
 from paged.kernel.backends.checked_file import is_whole, write_checked
-from paged.kernel.backends.host_compiler import HostCompiler
+from paged.kernel.backends.host_compiler import (
+    OBSERVED_FLAGS,
+    OBSERVED_LIBRARIES,
+    HostCompiler,
+)
 from paged.kernel.backends.loaded_library import load_library
 from paged.kernel.backends.refusal import refuse
 from paged.kernel.backends.runtime_library import (
@@ -22,7 +27,6 @@ from paged.kernel.backends.runtime_library import (
 from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
 from paged.kernel.backends.translation import translate, translate_headers
-from paged.kernel.cache_dir import cache_dir
 from paged.kernel.source import KernelSource
 
 MAX_PARAMETERS = 1024
@@ -81,27 +85,40 @@ def _kernel(library: ctypes.CDLL, number: int) -> Kernel:
 
 
 def build_library(
-    source: KernelSource, compiler: HostCompiler, loaded: Runtime, optimize: str
+    source: KernelSource,
+    compiler: HostCompiler,
+    loaded: Runtime,
+    optimize: str,
+    *,
+    observed: bool = False,
 ) -> KernelLibrary:
-    """Compile a source, or find it compiled, and load it.
+    """Compile a source, or find it compiled, and load it. Observed: it tells of its accesses.
 
     Raises KernelCompileError with the compiler's text; UnsupportedFeature for what cannot be
-    interpreted; KernelSourceError without entries.
+    interpreted; KernelSourceError without entries; BackendUnavailable where the compiler is not
+    g++ and the library is to be observed.
     """
     if not source.entries:
         raise KernelSourceError(f"{source.name}: expected at least one entry, got none")
+    if observed and compiler.is_clang:
+        raise BackendUnavailable(
+            f"a kernel's accesses are told by g++ only, got {compiler.version}; set CXX=g++"
+        )
+    options = (optimize, *OBSERVED_FLAGS) if observed else (optimize,)
     parts = (
-        *(source.content_hash, translate(source), optimize, compiler.fingerprint),
+        *(source.content_hash, translate(source), *options, compiler.fingerprint),
         *(header_fingerprint(), loaded.path.name),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_dir("interpret") / f"{key}.so"
     if not is_whole(path):
-        write_checked(path, _compile(source, compiler, loaded, optimize))
+        write_checked(path, _compile(source, compiler, loaded, options))
     return KernelLibrary(source, path, loaded)
 
 
-def _compile(source: KernelSource, compiler: HostCompiler, loaded: Runtime, optimize: str) -> bytes:
+def _compile(
+    source: KernelSource, compiler: HostCompiler, loaded: Runtime, effort: tuple[str, ...]
+) -> bytes:
     options = [
         *("-DPAGED_INTERPRET=1", "-include", str(FORCED_HEADER)),
         *("-I", str(INCLUDE_DIR)),
@@ -110,8 +127,11 @@ def _compile(source: KernelSource, compiler: HostCompiler, loaded: Runtime, opti
     text = translate(source)
     refuse(source, lambda: compiler.preprocess(text, options))
     # The runtime lies beside the library: found by name, wherever the folder is.
-    link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN"]
-    image, messages = compiler.compile(text, [optimize, *options, *link], translate_headers(source))
+    link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN", ]
+    if OBSERVED_FLAGS[0] in effort:
+        link += OBSERVED_LIBRARIES
+    arguments = [*effort, *options, *link]
+    image, messages = compiler.compile(text, arguments, translate_headers(source))
     if image is None:
         raise KernelCompileError(
             f"{' '.join(compiler.command)} cannot compile {source.label}:\n{messages}"

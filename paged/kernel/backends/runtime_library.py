@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from paged.cache_dir import cache_dir
 from paged.errors import KernelCompileError
 from paged.kernel.backends.checked_file import is_whole, write_checked
 from paged.kernel.backends.host_compiler import HostCompiler
 from paged.kernel.backends.server import ServerPool
 from paged.kernel.backends.structures import Module, Operand, Report, Request
-from paged.kernel.cache_dir import cache_dir
 
 INTERPRET_DIR = Path(__file__).resolve().parents[3] / "kernels_cu" / "interpret"
 FORCED_HEADER = INTERPRET_DIR / "cuda_interpret.h"
@@ -24,6 +24,7 @@ PORTABLE_DIR = INTERPRET_DIR.parent / "include"
 RUNTIME_SOURCES = (
     *(INTERPRET_DIR / "runtime", INTERPRET_DIR / "server", INCLUDE_DIR / "vector_types.h"),
     *(INTERPRET_DIR / name for name in ("lane.h", "collective.h", "device.h", "dynamic_shared.h")),
+    INTERPRET_DIR / "observed_copies.h",
 )
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from paged.cache_dir import cache_dir
 from paged.errors import KernelCompileError, KernelSourceError
 from paged.kernel.backends import kernel_library
 from paged.kernel.backends.host_compiler import HostCompiler, find_compiler
 from paged.kernel.backends.kernel_library import KernelLibrary, build_library
 from paged.kernel.backends.runtime_library import load_runtime
-from paged.kernel.cache_dir import cache_dir
 from paged.kernel.source import KernelSource
 
 TEXT = "template <class T> __global__ void k(T* out, char x, double y, short z) { *out = x; }\n"

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept between runs."""
+"""Where compiled kernels and downloaded models are kept between runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paged.errors import BackendUnavailable
 
 
 def cache_dir(kind: str) -> Path:
-    """Return the folder of one kind of compiled code, made if absent.
+    """Return the folder of one kind of file, made if absent.
 
     It lies in `$PAGED_CACHE_DIR`, by default `~/.cache/paged`. Deleting it is always safe.
     Raises BackendUnavailable where it cannot be made.
@@ -23,7 +23,7 @@ def cache_dir(kind: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BackendUnavailable(
-            f"cannot make the folder for compiled kernels {folder}: {error.strerror}; "
+            f"cannot make the cache folder {folder}: {error.strerror}; "
             "set PAGED_CACHE_DIR to a writable folder"
         ) from error
     return folder

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from paged.cache_dir import cache_dir, write_atomically
 from paged.errors import BackendUnavailable
-from paged.kernel.cache_dir import cache_dir, write_atomically
 
 
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
