@@ -1,0 +1,282 @@
+"""How to draw the output of a request, checked when it is made.
+
+Ranges follow OpenAI's API where it has the field and vLLM's where it has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, Literal
+
+from paged.errors import ConfigError
+
+MAX_SEQUENCES = 128
+MAX_LOGPROBS = 20
+MAX_STOP_STRINGS = 32
+MAX_STOP_CHARACTERS = 256
+MAX_STOP_TOKEN_IDS = 128
+MAX_LOGIT_BIASES = 1024
+
+# Token ids are int32 in every array.
+_MAX_TOKEN_ID = 2**31 - 1
+# Below it a temperature says greedy: no draw in float32 could tell them apart. As in vLLM.
+_LEAST_TEMPERATURE = 1e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeamParams:
+    """Beam search as transformers defines it.
+
+    width: beams that are kept; the n best of them are returned.
+    length_penalty: a hypothesis scores its log-probability / length ** length_penalty.
+    early_stopping: True ends when `width` hypotheses are complete, False when none of
+        the running beams scores better now, "never" when none ever can.
+    """
+
+    width: int
+    length_penalty: float = 1.0
+    early_stopping: bool | Literal["never"] = False
+
+    def __post_init__(self) -> None:
+        _set(self, "width", _integer("beam.width", self.width, 1, MAX_SEQUENCES))
+        penalty = _number("beam.length_penalty", self.length_penalty, -10.0, 10.0)
+        _set(self, "length_penalty", penalty)
+        if not isinstance(self.early_stopping, bool) and self.early_stopping != "never":
+            raise _expected("beam.early_stopping", 'True, False or "never"', self.early_stopping)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingParams:
+    """How many sequences to draw from a prompt, from which distribution, and until when.
+
+    n: sequences to draw, each with random numbers of its own.
+    temperature: 0 is greedy, and so is all below 1e-5; ties go to the lowest id.
+    top_k: draw from the k most likely tokens; None, 0 and -1 draw from all.
+    top_p: draw from the fewest most likely tokens that together have this probability.
+    min_p: draw from tokens at least this share as likely as the most likely.
+    presence_penalty, frequency_penalty: taken from the logit of each token of the output,
+        once, or as often as the token occurs.
+    repetition_penalty: the logit of each token of prompt and output is divided by it if
+        it is above 0 and multiplied by it if it is below; 1 is off.
+    logit_bias: added to the logits, by token id.
+    logprobs, prompt_logprobs: report each token's log-probability and that many
+        alternatives; None reports nothing. They are the model's own, before all of the above.
+    seed: any int64; equal seeds give equal draws. None lets the engine choose.
+    min_tokens: neither stop ids nor stop strings end a sequence before it is so long.
+    max_tokens: output limit of each sequence; None is what the context has room for.
+    stop: strings that end a sequence, one or several.
+    stop_token_ids: tokens that end a sequence, beside the model's own.
+    ignore_eos: the model's own end tokens do not end a sequence.
+    include_stop_str_in_output: what ended the sequence stays in the text.
+    skip_special_tokens: leave special tokens out of the text.
+    beam: search instead of drawing; only min_tokens, max_tokens and the fields about
+        tokens that end a sequence may be given beside it, and n up to its width.
+
+    Raises ConfigError, its text starting with the field's name, if one is not as said here.
+    """
+
+    n: int = 1
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    min_p: float = 0.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict[int, float])
+    logprobs: int | None = None
+    prompt_logprobs: int | None = None
+    seed: int | None = None
+    min_tokens: int = 0
+    max_tokens: int | None = 16
+    stop: str | Collection[str] = ()
+    stop_token_ids: Collection[int] = ()
+    ignore_eos: bool = False
+    include_stop_str_in_output: bool = False
+    skip_special_tokens: bool = True
+    beam: BeamParams | None = None
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _INTEGERS.items():
+            value = getattr(self, name)
+            if value is not None or name not in _OPTIONAL:
+                _set(self, name, _integer(name, value, least, most))
+        for name, (least, most) in _NUMBERS.items():
+            _set(self, name, _number(name, getattr(self, name), least, most))
+        for name in ("ignore_eos", "include_stop_str_in_output", "skip_special_tokens"):
+            if not isinstance(getattr(self, name), bool):
+                raise _expected(name, "True or False", getattr(self, name))
+        if self.top_p == 0.0:
+            raise _expected("top_p", "above 0, and at most 1", self.top_p)
+        if self.top_k is not None and self.top_k <= 0:
+            _set(self, "top_k", None)
+        _set(self, "stop", _stop_strings(self.stop))
+        _set(self, "stop_token_ids", _token_ids(self.stop_token_ids))
+        _set(self, "logit_bias", _biases(self.logit_bias))
+        if self.max_tokens is not None and self.min_tokens > self.max_tokens:
+            raise _expected(
+                "min_tokens", f"at most max_tokens = {self.max_tokens}", self.min_tokens
+            )
+        if self.beam is not None:
+            _check_beam(self, self.beam)
+
+    @property
+    def is_greedy(self) -> bool:
+        """Say whether the most likely token is always taken."""
+        return self.temperature < _LEAST_TEMPERATURE
+
+    @property
+    def num_sequences(self) -> int:
+        """Sequences that run at once: n, or the beams of a search."""
+        return self.n if self.beam is None else self.beam.width
+
+    @property
+    def has_penalties(self) -> bool:
+        """Say whether tokens seen before change the distribution."""
+        penalties = (self.presence_penalty, self.frequency_penalty, self.repetition_penalty)
+        return penalties != (0.0, 0.0, 1.0)
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        """Strings that end a sequence, each once."""
+        return tuple(self.stop)
+
+    def num_new_tokens(self, room_tokens: int) -> int:
+        """Output limit of each sequence where the context has room for room_tokens."""
+        return room_tokens if self.max_tokens is None else min(self.max_tokens, room_tokens)
+
+    def check_vocabulary(self, vocab_size: int) -> None:
+        """Raise ConfigError unless every token id named here is one of the model's."""
+        for name, ids in (("logit_bias", self.logit_bias), ("stop_token_ids", self.stop_token_ids)):
+            wrong = [token for token in ids if token >= vocab_size]
+            if wrong:
+                raise _expected(name, f"token ids below {vocab_size}, the vocabulary", wrong[0])
+        for name in ("logprobs", "prompt_logprobs"):
+            count = getattr(self, name)
+            if count is not None and count > vocab_size:
+                raise _expected(name, f"at most {vocab_size}, the vocabulary", count)
+
+
+# Least and most value of each field that is a number; None is no limit.
+_INTEGERS: dict[str, tuple[int, int | None]] = {
+    "n": (1, MAX_SEQUENCES),
+    "top_k": (-1, _MAX_TOKEN_ID),
+    "logprobs": (0, MAX_LOGPROBS),
+    "prompt_logprobs": (0, MAX_LOGPROBS),
+    "seed": (-(2**63), 2**63 - 1),
+    "min_tokens": (0, None),
+    "max_tokens": (1, None),
+}
+_OPTIONAL = {"top_k", "logprobs", "prompt_logprobs", "seed", "max_tokens"}
+_NUMBERS = {
+    "temperature": (0.0, 2.0),
+    "top_p": (0.0, 1.0),
+    "min_p": (0.0, 1.0),
+    "presence_penalty": (-2.0, 2.0),
+    "frequency_penalty": (-2.0, 2.0),
+    "repetition_penalty": (0.01, 10.0),
+}
+_BESIDE_BEAM = {"n", "beam", "min_tokens", "max_tokens", "stop_token_ids"} | {
+    "ignore_eos",
+    "skip_special_tokens",
+}
+
+
+def _set(owner: object, name: str, value: object) -> None:
+    """Store the checked form of a field of a frozen dataclass."""
+    object.__setattr__(owner, name, value)
+
+
+def _expected(name: str, what: str, value: object) -> ConfigError:
+    # careful: repr of an integer of more than 4300 digits raises.
+    is_huge = isinstance(value, int) and abs(value) >= 10**40
+    got = "a number of more than 40 digits" if is_huge else _shortened(repr(value))
+    return ConfigError(f"{name}: expected {what}, got {got}")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _range(least: object, most: object) -> str:
+    return f"at least {least}" if most is None else f"from {least} to {most}"
+
+
+def _is_a(value: object, kind: type | UnionType) -> bool:
+    """Say whether a value has a type. True is no number here, although it is in Python."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _integer(name: str, value: Any, least: int, most: int | None) -> int:
+    what = f"an integer {_range(least, most)}"
+    if not _is_a(value, Integral):
+        raise _expected(name, what, value)
+    number = int(value)
+    if number < least or (most is not None and number > most):
+        raise _expected(name, what, number)
+    return number
+
+
+def _number(name: str, value: Any, least: float, most: float) -> float:
+    # The comparison is false for NaN, and exact for integers too large for a float.
+    if not _is_a(value, Real) or not least <= value <= most:
+        raise _expected(name, f"a number {_range(least, most)}", value)
+    return float(value)
+
+
+def _items(name: str, value: Any, what: str, most: int) -> list[Any]:
+    if _is_a(value, str | bytes | Mapping) or not _is_a(value, Collection):
+        raise _expected(name, what, value)
+    _check_count(name, value, most)
+    return list(value)
+
+
+def _check_count(name: str, value: Collection[Any], most: int) -> None:
+    if len(value) > most:
+        raise _expected(name, f"at most {most} entries", len(value))
+
+
+def _stop_strings(value: Any) -> tuple[str, ...]:
+    """Check stop strings and drop repetitions."""
+    what = "a string or a list of strings"
+    stops = [value] if isinstance(value, str) else _items("stop", value, what, MAX_STOP_STRINGS)
+    for stop in stops:
+        if not isinstance(stop, str):
+            raise _expected("stop", what, stop)
+        if not 1 <= len(stop) <= MAX_STOP_CHARACTERS:
+            raise _expected("stop", f"strings of 1 to {MAX_STOP_CHARACTERS} characters", stop)
+        if any("\ud800" <= character <= "\udfff" for character in stop):
+            raise _expected("stop", "text without lone surrogates, which no model writes", stop)
+    return tuple(dict.fromkeys(stops))
+
+
+def _token_ids(value: Any) -> tuple[int, ...]:
+    """Check stop ids and drop repetitions."""
+    ids = _items("stop_token_ids", value, "a list of token ids", MAX_STOP_TOKEN_IDS)
+    checked = [_integer("stop_token_ids", token, 0, _MAX_TOKEN_ID) for token in ids]
+    return tuple(dict.fromkeys(checked))
+
+
+def _biases(value: Any) -> dict[int, float]:
+    if not _is_a(value, Mapping):
+        raise _expected("logit_bias", "a mapping of token ids to numbers", value)
+    _check_count("logit_bias", value, MAX_LOGIT_BIASES)
+    return {
+        _integer("logit_bias", token, 0, _MAX_TOKEN_ID): _number("logit_bias", bias, -100.0, 100.0)
+        for token, bias in value.items()
+    }
+
+
+def _check_beam(params: SamplingParams, beam: Any) -> None:
+    if not isinstance(beam, BeamParams):
+        raise _expected("beam", "BeamParams or None", beam)
+    if params.n > beam.width:
+        raise _expected("n", f"at most the beam width, {beam.width}", params.n)
+    plain = SamplingParams()
+    for name in (each.name for each in fields(params)):
+        value = getattr(params, name)
+        if name not in _BESIDE_BEAM and value != getattr(plain, name):
+            raise _expected(name, "its default beside beam, which does not draw", value)
