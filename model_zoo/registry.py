@@ -1,0 +1,58 @@
+"""The families there are, and the way from a config.json to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from model_zoo import llama, mistral, qwen2, qwen3
+from model_zoo.config import ModelConfig
+from model_zoo.family import Family
+from model_zoo.fields import Fields
+from model_zoo.weights import WeightTarget, weight_targets
+from paged.errors import ConfigError
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family for family in (llama.FAMILY, mistral.FAMILY, qwen2.FAMILY, qwen3.FAMILY)
+}
+
+
+def find_family(name: str) -> Family:
+    """Return a family. Raises ConfigError, which lists them."""
+    if name not in FAMILIES:
+        raise ConfigError(
+            f"unknown family of models {name!r:.100}: expected one of {', '.join(FAMILIES)}"
+        )
+    return FAMILIES[name]
+
+
+def config_from_hf(values: Mapping[str, object], *, source: str = "config.json") -> ModelConfig:
+    """Return the configuration that a config.json describes, of transformers 4 or 5.
+
+    values: its JSON object. source: what errors call it.
+    Raises: ConfigError for an unknown architecture, a missing or mistyped field, an impossible
+    size, and for what no model here computes.
+    """
+    fields = Fields(values=values, source=source)
+    return _family_of(fields).read(fields)
+
+
+def weight_map(config: ModelConfig) -> Mapping[str, WeightTarget]:
+    """Return where each tensor of a checkpoint goes, by its name there.
+
+    Tied embeddings: there is no head of its own in the map; see `weights.is_ignored`.
+    """
+    return weight_targets(config, find_family(config.family).names)
+
+
+def _family_of(fields: Fields) -> Family:
+    architectures = fields.optional_texts("architectures")
+    model_type = fields.optional_text("model_type")
+    for family in FAMILIES.values():
+        if family.architecture in architectures if architectures else family.name == model_type:
+            return family
+    got = f"architectures {list(architectures)}" if architectures else f"model_type {model_type!r}"
+    known = ", ".join(family.architecture for family in FAMILIES.values())
+    raise ConfigError(
+        f"{fields.source}: unknown architecture: expected one of {known}, got {got:.200};"
+        " docs/models.md says how to add one"
+    )
