@@ -9,7 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paged.errors import KernelSourceError
+from paged.kernel.backends.host import HostConfig
 from paged.kernel.backends.interpret import InterpretConfig
+
+HOST = "host"
+"""The name that stands for the operation's kernel of the host backend, on CPU tensors."""
 
 REFERENCE = "reference"
 """The name that stands for the operation's torch reference, on any device."""
@@ -20,27 +24,33 @@ class Choices:
     """The kernels in force.
 
     Attributes:
-        variants: operation to variant: a shipped variant's name, a path to a `.cu` file, or
-            `reference`. Operations that are not named take their default.
-        interpret: how kernels run on CPU tensors.
+        variants: operation to variant: a shipped variant's name, a path to a `.cu` file, `host`
+            or `reference`. Operations that are not named take their default.
+        interpret: how CUDA kernels run on CPU tensors.
+        host: how host kernels run, those of `paged.kernel.functional` too.
 
     """
 
     variants: Mapping[str, str] = field(default_factory=dict[str, str])
     interpret: InterpretConfig = field(default_factory=InterpretConfig)
+    host: HostConfig = field(default_factory=HostConfig)
 
 
+_DEFAULT = Choices()
 _choices: ContextVar[Choices | None] = ContextVar("paged_kernels", default=None)
 
 
 def current_choices() -> Choices:
     """Return the kernels in force in this context."""
-    return _choices.get() or Choices()
+    return _choices.get() or _DEFAULT
 
 
 @contextmanager
 def use_kernel(
-    *, interpret: InterpretConfig | None = None, **variants: str | Path
+    *,
+    interpret: InterpretConfig | None = None,
+    host: HostConfig | None = None,
+    **variants: str | Path,
 ) -> Generator[Choices, None, None]:
     """Serve operations with these variants inside the block.
 
@@ -52,13 +62,15 @@ def use_kernel(
     """
     from paged.kernel.registry import resolve_variant
 
-    _check_config(interpret)
+    _check_config("interpret", InterpretConfig, interpret)
+    _check_config("host", HostConfig, host)
     chosen = {op: resolve_variant(op, str(variant)) for op, variant in variants.items()}
     now = current_choices()
     choices = replace(
         now,
         variants={**now.variants, **chosen},
         interpret=now.interpret if interpret is None else interpret,
+        host=now.host if host is None else host,
     )
     token = _choices.set(choices)
     try:
@@ -67,11 +79,11 @@ def use_kernel(
         _choices.reset(token)
 
 
-def _check_config(interpret: object) -> None:
-    if interpret is not None and not isinstance(interpret, InterpretConfig):
+def _check_config(name: str, kind: type, given: object) -> None:
+    if given is not None and not isinstance(given, kind):
         raise KernelSourceError(
-            f"interpret must be an InterpretConfig or None, got {interpret!r}; "
-            f"kernels run in the interpreter on CPU tensors without it"
+            f"{name} must be of class {kind.__name__} or None, got {given!r}; "
+            f"host kernels and the interpreter's run on CPU tensors without it"
         )
 
 

@@ -1,0 +1,66 @@
+// What the machine can do, for benchmarks to set times beside: products of registers, and bytes read.
+#include "pool.h"
+#include "vec.h"
+
+namespace paged_host {
+namespace {
+
+// More chains than latency times issue width, on any x86-64.
+constexpr int kChains = 12;
+constexpr int64_t kStreamChunkBytes = 1 << 20;
+constexpr int64_t kVectorsAtOnce = 8;
+
+float multiply(int64_t num_rounds) {
+    Vec sums[kChains];
+    for (Vec& sum : sums) sum = broadcast(1.0f);
+    Vec factor = broadcast(0.999f), term = broadcast(0.001f);
+    for (int64_t i = 0; i < num_rounds; ++i) {
+        // the compiler must take these for new values, and keep every sum in a register
+        asm volatile("" : "+x"(factor), "+x"(term));
+#pragma GCC unroll 12
+        for (Vec& sum : sums) sum = fma(sum, factor, term);
+    }
+    Vec total{};
+    for (Vec sum : sums) total += sum;
+    return sum_lanes(total);
+}
+
+float read(const char* from, int64_t num_bytes) {
+    Vec sums[kVectorsAtOnce]{};
+    constexpr int64_t kStride = kVectorsAtOnce * static_cast<int64_t>(sizeof(Vec));
+    for (int64_t at = 0; at + kStride <= num_bytes; at += kStride) {
+        for (int64_t i = 0; i < kVectorsAtOnce; ++i) {
+            sums[i] += load<Vec>(from + at + i * static_cast<int64_t>(sizeof(Vec)));
+        }
+    }
+    Vec total{};
+    for (Vec sum : sums) total += sum;
+    return sum_lanes(total);
+}
+
+}  // namespace
+}  // namespace paged_host
+
+// Computes num_threads * num_rounds * kChains fused multiply-adds of vectors: 2 * lanes flops each.
+extern "C" __attribute__((visibility("default"))) void paged_host_probe_flops(int64_t num_rounds,
+                                                                              float* sums,
+                                                                              int num_threads) {
+    using namespace paged_host;
+    parallel_for(num_threads, num_threads, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) sums[i] = multiply(num_rounds);
+    });
+}
+
+// Reads num_bytes, as threads would read a weight; a chunk leaves one sum.
+extern "C" __attribute__((visibility("default"))) void paged_host_probe_stream(const char* from,
+                                                                               int64_t num_bytes,
+                                                                               float* sums,
+                                                                               int num_threads) {
+    using namespace paged_host;
+    const int64_t num_chunks = num_bytes / kStreamChunkBytes;
+    parallel_for(num_threads, num_chunks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            sums[i] = read(from + i * kStreamChunkBytes, kStreamChunkBytes);
+        }
+    });
+}

@@ -1,0 +1,93 @@
+// Vectors of floats, as wide as the instruction set this library is built for: PAGED_HOST_LANES.
+//
+// Arithmetic is that of the compiler's vector types. Only what they leave open is here: a fused
+// multiply-add, and conversions. Nothing else is fused (-ffp-contract=off), so that a row's result
+// cannot depend on how the compiler treats one instance of a loop.
+#pragma once
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace paged_host {
+
+constexpr int kLanes = PAGED_HOST_LANES;
+static_assert(kLanes == 4 || kLanes == 8 || kLanes == 16, "128, 256 or 512 bits");
+
+using Vec = float __attribute__((vector_size(4 * kLanes)));
+using IntVec = int32_t __attribute__((vector_size(4 * kLanes)));
+using UintVec = uint32_t __attribute__((vector_size(4 * kLanes)));
+using ByteVec = int8_t __attribute__((vector_size(kLanes)));
+using HalfWordVec = uint16_t __attribute__((vector_size(2 * kLanes)));
+
+#define PAGED_INLINE inline __attribute__((always_inline))
+
+template <typename T>
+PAGED_INLINE T load(const void* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+template <typename T>
+PAGED_INLINE void store(void* to, T value) {
+    std::memcpy(to, &value, sizeof value);
+}
+
+template <typename To, typename From>
+PAGED_INLINE To bit_cast(From from) {
+    static_assert(sizeof(To) == sizeof(From), "the same bits under another type");
+    return load<To>(&from);
+}
+
+PAGED_INLINE Vec broadcast(float value) { return Vec{} + value; }
+
+// a * b + c, rounded once where the level has such an instruction.
+PAGED_INLINE Vec fma(Vec a, Vec b, Vec c) {
+#if defined(__AVX512F__) && PAGED_HOST_LANES == 16
+    return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__) && PAGED_HOST_LANES == 8
+    return _mm256_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+    for (int i = 0; i < kLanes; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+#else
+    return a * b + c;
+#endif
+}
+
+PAGED_INLINE float fma(float a, float b, float c) {
+#if defined(__FMA__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+// Sum of the lanes: halves onto each other, so that the order is fixed.
+PAGED_INLINE float sum_lanes(Vec value) {
+    float lanes[kLanes];
+    store(lanes, value);
+    for (int half = kLanes / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+    }
+    return lanes[0];
+}
+
+PAGED_INLINE float from_bfloat16(uint16_t bits) {
+    return bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+PAGED_INLINE Vec from_bfloat16(HalfWordVec bits) {
+    return bit_cast<Vec>(__builtin_convertvector(bits, UintVec) << 16);
+}
+
+// Two bfloat16 side by side in each 32 bits: the lower ones, and the upper ones.
+PAGED_INLINE Vec lower_bfloat16(UintVec pairs) { return bit_cast<Vec>(pairs << 16); }
+PAGED_INLINE Vec upper_bfloat16(UintVec pairs) { return bit_cast<Vec>(pairs & 0xffff0000u); }
+
+PAGED_INLINE Vec from_int8(ByteVec bytes) {
+    return __builtin_convertvector(__builtin_convertvector(bytes, IntVec), Vec);
+}
+
+}  // namespace paged_host

@@ -1,0 +1,78 @@
+"""The thread pool: every item once, whoever computes it, in children of a fork too."""
+
+from __future__ import annotations
+
+import os
+import threading
+from ctypes import c_int, c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paged.kernel.backends.host import HostConfig, load_host
+
+NUM_THREADS = (1, 2, 3, 8)
+
+
+def probe(num_threads: int) -> Any:
+    """Return a function that computes one sum for each thread: equal ones."""
+    host = load_host(HostConfig())
+    function = host.function("paged_host_probe_flops", c_int64, c_void_p, c_int)
+
+    def run(num_rounds: int) -> np.ndarray:
+        sums = np.full(num_threads + 1, -1.0, np.float32)
+        function(num_rounds, sums.ctypes.data, num_threads)
+        return sums
+
+    return run
+
+
+def is_right(sums: np.ndarray) -> bool:
+    """Say whether each item was computed, and nothing past the last."""
+    return bool((sums[:-1] == sums[0]).all() and sums[0] > 0 and sums[-1] == -1)
+
+
+@pytest.mark.parametrize("num_threads", NUM_THREADS)
+def test_every_item_is_computed(num_threads: int) -> None:
+    run = probe(num_threads)
+    assert all(is_right(run(num_rounds)) for num_rounds in (1, 10_000) for _ in range(200))
+
+
+def test_callers_on_several_threads_do_not_disturb_each_other() -> None:
+    run = probe(2)
+    results: list[bool] = []
+
+    def call() -> None:
+        results.extend(is_right(run(100)) for _ in range(500))
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 2000
+
+
+def test_the_child_of_a_fork_has_a_pool_of_its_own() -> None:
+    run = probe(4)
+    assert is_right(run(1000))
+    child = os.fork()
+    if child == 0:
+        right = all(is_right(run(1000)) for _ in range(100))
+        os._exit(0 if right and _num_threads() > 1 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert is_right(run(1000))
+
+
+def _num_threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def test_idle_workers_sleep() -> None:
+    run = probe(2)
+    run(1000)
+    before_s = sum(os.times()[:2])
+    threading.Event().wait(0.3)
+    # careful: a bound on time used, not on time passed, so that a loaded machine is no matter
+    assert sum(os.times()[:2]) - before_s < 0.1
