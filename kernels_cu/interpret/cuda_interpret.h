@@ -50,6 +50,19 @@ using ::paged_print;
 }
 #define printf(...) paged_print(__VA_ARGS__)
 
+#ifdef __SANITIZE_THREAD__
+#include "observed_copies.h"
+using ::paged_interpret::observed_memcpy;
+using ::paged_interpret::observed_memset;
+namespace std {
+using ::paged_interpret::observed_memcpy;
+using ::paged_interpret::observed_memset;
+}
+#define memcpy(...) observed_memcpy(__VA_ARGS__)
+#define memmove(...) observed_memcpy(__VA_ARGS__)
+#define memset(...) observed_memset(__VA_ARGS__)
+#endif
+
 // As nvcc on a device of the first architecture that has all that is interpreted.
 #define __CUDACC__ 1
 #define __CUDACC_VER_MAJOR__ 12

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from paged.kernel.binding import Binding
 from paged.kernel.expression import expression
-from paged.kernel.spec import Work
+from paged.kernel.work import Work
 
 
 def least_work(binding: Binding) -> Work:
@@ -17,19 +17,19 @@ def least_work(binding: Binding) -> Work:
     cost = binding.spec.cost
     if cost.work is not None:
         return cost.work(binding)
-    if cost.bytes is None:
-        num_bytes = operand_bytes(binding)
-    else:
-        num_bytes = expression(cost.bytes).evaluate(binding.sizes)
     flops = 0 if cost.flops is None else expression(cost.flops).evaluate(binding.sizes)
-    return Work(bytes=num_bytes, flops=flops)
+    if cost.bytes is not None:
+        return Work(bytes=expression(cost.bytes).evaluate(binding.sizes), flops=flops)
+    return Work.of(operand_bytes(binding), flops=flops)
 
 
-def operand_bytes(binding: Binding) -> int:
-    """Return the bytes of all operands, those both read and written counted twice."""
+def operand_bytes(binding: Binding) -> dict[str, int]:
+    """Return the bytes of each operand, twice where it is both read and written."""
     times = {"in": 1, "out": 1, "inout": 2, "workspace": 0}
-    tensors = ((times[o.intent], binding.tensors[o.name]) for o in binding.spec.operands)
-    return sum(n * t.numel() * t.element_size() for n, t in tensors if t is not None)
+    tensors = ((o, binding.tensors[o.name]) for o in binding.spec.operands)
+    return {
+        o.name: times[o.intent] * t.numel() * t.element_size() for o, t in tensors if t is not None
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

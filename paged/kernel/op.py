@@ -11,7 +11,8 @@ import torch
 
 from paged.kernel.binding import Binding, Outputs
 from paged.kernel.dtypes import element_type
-from paged.kernel.spec import INCLUDE_DIR, Cost, KernelSpec, Launch, Operand, Scalar
+from paged.kernel.spec import INCLUDE_DIR, KernelSpec, Launch, Operand, Scalar
+from paged.kernel.work import Cost
 
 KERNELS_DIR = INCLUDE_DIR.parent
 

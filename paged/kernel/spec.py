@@ -7,21 +7,19 @@ all come from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from paged.errors import KernelSourceError
 from paged.kernel.dtypes import element_type
 from paged.kernel.expression import Expression, expression
 from paged.kernel.launch import Intent
 from paged.kernel.source import read_source
-
-if TYPE_CHECKING:
-    from paged.kernel.binding import Binding
+from paged.kernel.work import Cost
 
 Passing = Literal["parameters", "struct"]
 Expressions = str | int | tuple[str | int, ...]
@@ -114,32 +112,6 @@ class Launch:
     shared_bytes: str | int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What one call moves and computes."""
-
-    bytes: int
-    flops: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """Least work that a perfect kernel would do, for the roofline.
-
-    Attributes:
-        bytes: an expression; None counts every given and returned element once.
-        flops: an expression; None for kernels that only move data.
-        work: replaces both where the least work depends on the contents of operands, such as
-            sequence lengths; `text` then says how.
-
-    """
-
-    bytes: str | None = None
-    flops: str | None = None
-    work: Callable[[Binding], Work] | None = None
-    text: str = ""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KernelSpec:
     """A raw CUDA kernel, specified once for every backend.
@@ -175,7 +147,7 @@ class KernelSpec:
     requires: tuple[str, ...] = ()
     passing: Passing = "parameters"
     parameters: tuple[str, ...] | None = None
-    cost: Cost = Cost()
+    cost: Cost = field(default_factory=Cost)
     summary: str = ""
     include_dirs: tuple[Path, ...] = (INCLUDE_DIR,)
 

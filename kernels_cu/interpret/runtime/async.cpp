@@ -3,6 +3,7 @@
 
 #include "block.h"
 #include "launch.h"
+#include "observation.h"
 
 namespace paged_interpret {
 
@@ -10,6 +11,11 @@ void async_copy(void* shared_dst, const void* global_src, int bytes, int src_byt
     if (src_bytes < 0 || src_bytes > bytes) fail("cp.async: source bytes out of range");
     LaneState& lane = current_block->self();
     const Request& request = *current_block->launch().request;
+    if (current_observer != nullptr) {
+        current_observer->see(MemoryAccess{reinterpret_cast<uint64_t>(global_src),
+                                           static_cast<uint64_t>(src_bytes), true, false,
+                                           __builtin_return_address(0)});
+    }
     std::memset(shared_dst, static_cast<int>(request.poison), static_cast<size_t>(bytes));
     lane.copies.push_back(AsyncCopy{shared_dst, global_src, static_cast<unsigned>(bytes),
                                     static_cast<unsigned>(src_bytes), lane.num_groups});

@@ -31,6 +31,7 @@ int sync_block(int predicate, Site site) {
     }
     barrier.num_arrived = 0;
     barrier.totals[++barrier.phase & 1] = 0;
+    block.observe_barrier();
     block.wake_all();
     block.give_way();
     return total;

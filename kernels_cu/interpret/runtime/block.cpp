@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "launch.h"
+#include "observation.h"
 #include "shared_memory.h"
 
 namespace paged_interpret {
@@ -95,6 +96,7 @@ void Block::set_up_lanes() {
         lane.stack = nullptr;
         lane.num_groups = 0;
         lane.copies.clear();
+        lane.path.clear();
         if (++place.x == geometry.block_size.x) {
             place.x = 0;
             if (++place.y == geometry.block_size.y) {
@@ -150,6 +152,7 @@ void Block::end_lane() {
     own.ended |= bit;
     ++num_ended;
     leave_meetings(own, lane);
+    observe_meeting(own, 0);
     check_barrier_after_end();
 }
 
@@ -181,6 +184,15 @@ void Block::wake(Warp& warp, unsigned lanes) {
 void Block::wake_all() {
     for (unsigned w = 0; w < num_warps_; ++w) wake(warps_[w], warps_[w].present);
     turn_ = 0;
+}
+
+void Block::observe_meeting(const Warp& warp, unsigned lanes) const {
+    if (current_observer == nullptr || lanes != (warp.present & ~warp.ended)) return;
+    current_observer->meet(static_cast<unsigned>(&warp - warps_));
+}
+
+void Block::observe_barrier() const {
+    if (current_observer != nullptr) current_observer->meet_all(num_warps_);
 }
 
 void Block::resume(LaneState& from, LaneState& to) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../collective.h"
+#include "call_path.h"
 #include "fiber.h"
 
 namespace paged_interpret {
@@ -48,6 +49,7 @@ struct LaneState : Lane {
     unsigned answer;     // to the active mask it asked for
     unsigned num_groups; // of asynchronous copies, committed
     std::vector<AsyncCopy> copies;
+    CallPath path;  // where accesses are observed
 };
 
 // Lanes that meet: one open collective of a warp.
@@ -84,6 +86,9 @@ public:
     void give_way();
     void wake(Warp& warp, unsigned lanes);
     void wake_all();
+    // Tells an observer that all lanes that have not ended have met, of a warp or of the block.
+    void observe_meeting(const Warp& warp, unsigned lanes) const;
+    void observe_barrier() const;
     // Leaves the block without ending its lanes. Called on a lane's stack.
     [[noreturn]] void abandon();
     // Who waits where, one line a group of lanes.

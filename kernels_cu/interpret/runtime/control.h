@@ -25,6 +25,16 @@ struct Region {
     uint32_t is_large;  // too large to touch all of it
 };
 
+// What an observed launch did with one operand.
+struct Counts {
+    uint64_t num_reads;  // an atomic operation is one of each
+    uint64_t num_writes;
+    uint64_t read_bytes;  // as threads asked for
+    uint64_t write_bytes;
+    uint64_t read_sector_bytes;  // as warps did: see requests.h
+    uint64_t write_sector_bytes;
+};
+
 // A tensor of the launch.
 struct Operand {
     uint64_t address;  // in place: of the tensor; in a child: offset within its region
@@ -33,9 +43,11 @@ struct Operand {
     uint32_t argument_offset;  // in bytes
     uint32_t is_poisoned;      // starts undefined
     uint32_t element_bytes;
-    uint32_t num_axes;
+    uint32_t num_axes;       // 0: not told, or none
+    uint64_t num_bytes;      // from the first to the last element
     int64_t sizes[kMaxAxes];    // elements
     int64_t strides[kMaxAxes];  // elements
+    Counts counts;              // answer of an observed launch
 };
 
 struct ArgumentBytes {
@@ -56,6 +68,7 @@ struct Control {
     uint32_t num_regions;
     uint32_t num_operands;
     uint32_t num_arguments;
+    uint32_t is_observed;
     uint64_t regions_offset;
     uint64_t operands_offset;
     uint64_t arguments_offset;

@@ -1,6 +1,7 @@
 // Launches in the caller's own process, on its own memory: fast, and as safe as the kernel is.
 #include <memory>
 
+#include "observation.h"
 #include "print.h"
 #include "regions.h"
 
@@ -19,8 +20,9 @@ using paged_interpret::Run;
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Runs a launch to its end. The operands give addresses of tensors to poison.
-Run* paged_run(const paged_interpret::Request* request, const paged_interpret::Operand* operands,
+// Runs a launch to its end. The operands give addresses of tensors to poison, and are given the
+// counts of an observed launch.
+Run* paged_run(const paged_interpret::Request* request, paged_interpret::Operand* operands,
                unsigned num_operands) {
     using namespace paged_interpret;
     auto run = std::make_unique<Run>();
@@ -31,6 +33,8 @@ Run* paged_run(const paged_interpret::Request* request, const paged_interpret::O
     }
     Launch launch(*request, run->report, false);
     launch.output = &run->output;
+    Observation observation(operands, num_operands, nullptr);
+    if (request->is_observed != 0) launch.observation = &observation;
     run_grid(launch);
     return run.release();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "block.h"
+#include "observation.h"
 #include "signals.h"
 
 namespace paged_interpret {
@@ -36,6 +37,7 @@ void give_back(std::unique_ptr<Block> block) {
 struct Worker {
     Launch* launch;
     std::unique_ptr<Block> block;
+    std::unique_ptr<Observer> observer;  // null: the launch is not observed
     pthread_t thread;
     std::atomic<int> is_running;
 };
@@ -48,12 +50,14 @@ void* run_worker(void* argument) {
     Worker& worker = *static_cast<Worker*>(argument);
     Launch& launch = *worker.launch;
     set_current_launch(&launch);
+    current_observer = worker.observer.get();
     worker.is_running = 1;
     for (;;) {
         const uint64_t position = launch.next_block.fetch_add(1);
         if (position >= launch.num_blocks || launch.has_failed()) break;
         worker.block->run(launch, launch.order.empty() ? position : launch.order[position]);
     }
+    current_observer = nullptr;
     worker.is_running = 0;
     return nullptr;
 }
@@ -100,6 +104,8 @@ void run_grid(Launch& launch) {
     for (Worker& worker : workers) {
         worker.launch = &launch;
         worker.block = take_block();
+        if (launch.observation == nullptr) continue;
+        worker.observer = std::make_unique<Observer>(*launch.observation);
     }
     if (launch.is_isolated) {
         watched_workers = workers.data();
@@ -112,7 +118,10 @@ void run_grid(Launch& launch) {
     }
     run_worker(&workers[0]);
     for (unsigned i = 1; i < num_started; ++i) pthread_join(workers[i].thread, nullptr);
-    for (Worker& worker : workers) give_back(std::move(worker.block));
+    for (Worker& worker : workers) {
+        give_back(std::move(worker.block));
+        if (worker.observer != nullptr) launch.observation->add(worker.observer->counts());
+    }
 }
 
 bool interrupt_worker(int signal) {

@@ -39,8 +39,10 @@ struct Request {
     uint32_t is_seeded;
     uint32_t poison;  // byte
     uint32_t num_workers;
+    uint32_t is_observed;  // the kernel is compiled to tell of its accesses, and they are counted
 };
 
+class Observation;
 class Output;
 
 struct Launch {
@@ -55,6 +57,7 @@ struct Launch {
     std::vector<uint64_t> order;  // of blocks; empty: natural
     std::atomic<uint64_t> next_block{0};
     Output* output = nullptr;
+    Observation* observation = nullptr;
 
     bool has_failed() const { return report->is_claimed.load(std::memory_order_relaxed) != 0; }
 };

@@ -30,6 +30,7 @@ Meeting& open_meeting(Warp& warp, unsigned mask, const void* kind, Site site) {
 }
 
 void close_meeting(Warp& warp, const Meeting* meeting) {
+    current_block->observe_meeting(warp, meeting->mask);
     warp.meetings[meeting - warp.meetings] = warp.meetings[--warp.num_meetings];
 }
 

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "observation.h"
 #include "print.h"
 #include "regions.h"
 #include "signals.h"
@@ -114,6 +115,8 @@ void forestall_exit(uint32_t num_workers) {
     set_current_launch(&launch);
     Output output(kTextFd);
     launch.output = &output;
+    Observation observation(tables.operands, control.num_operands, tables.regions);
+    if (control.is_observed != 0) launch.observation = &observation;
     watch_signals();
     forestall_exit(order.num_workers);
     run_grid(launch);
@@ -171,6 +174,7 @@ Request request_of(const Control& control, const Module& module, void** argument
     request.is_seeded = control.is_seeded;
     request.poison = control.poison;
     request.num_workers = control.num_workers;
+    request.is_observed = control.is_observed;
     return request;
 }
 

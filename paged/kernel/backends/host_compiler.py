@@ -33,6 +33,15 @@ FLAGS = (
 )
 GCC_FLAGS = ("-fno-finite-loops", "-fno-gnu-unique")
 
+OBSERVED_FLAGS = (
+    # A call at each access, to functions of the interpreter's own: the sanitizer's library, which
+    # the compiler would link, has others of these names.
+    *("-fsanitize=thread", "-nodefaultlibs"),
+    # A vector is read and written whole, as by one instruction of a GPU.
+    *("-fno-tree-sra", "-fno-ipa-sra", "-fno-tree-fre", "-fno-tree-pre"),
+)
+OBSERVED_LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-lgcc", "-lc")
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostCompiler:
@@ -48,9 +57,14 @@ class HostCompiler:
     version: str
 
     @property
+    def is_clang(self) -> bool:
+        """Whether it is clang++, else g++."""
+        return "clang" in self.version
+
+    @property
     def flags(self) -> tuple[str, ...]:
         """Flags of every library."""
-        return FLAGS if "clang" in self.version else FLAGS + GCC_FLAGS
+        return FLAGS if self.is_clang else FLAGS + GCC_FLAGS
 
     @cached_property
     def fingerprint(self) -> str:

@@ -10,7 +10,7 @@ from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory
 from paged.kernel.backends.settings import Settings
-from paged.kernel.backends.structures import Report, Request
+from paged.kernel.backends.structures import Counts, Report, Request
 from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 
@@ -23,8 +23,10 @@ def run_in_place(
     request: LaunchRequest,
     memory: LaunchMemory,
     settings: Settings,
-) -> Failure | None:
-    """Run a launch here; return how it failed. What it prints is passed on at its end.
+) -> Failure | tuple[Counts, ...]:
+    """Run a launch here; return how it failed, or each operand's counts, of use if observed.
+
+    What it prints is passed on at its end.
 
     Mutates the tensors that the kernel writes, and the variables, in any case.
     """
@@ -45,6 +47,7 @@ def run_in_place(
         is_seeded=settings.is_seeded,
         poison=settings.poison,
         num_workers=settings.num_workers,
+        is_observed=settings.is_observed,
     )
     runtime = library.runtime.library
     if not variables.is_empty:
@@ -58,7 +61,7 @@ def run_in_place(
     finally:
         runtime.paged_end_run(run)
     if not report.is_claimed:
-        return None
+        return tuple(operand.counts for operand in operands)
     return Failure(report=report, mapped=tuple(span.begin for span in memory.spans), death="")
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from paged.errors import ConfigError, KernelRunError, OperandError
-from paged.kernel.backends.failure_text import failure_text
+from paged.kernel.backends.failure_text import Failure, failure_text
 from paged.kernel.backends.host_compiler import find_compiler
 from paged.kernel.backends.in_place import run_in_place
 from paged.kernel.backends.isolated import run_isolated
@@ -18,6 +18,7 @@ from paged.kernel.backends.kernel_library import Kernel, KernelLibrary, build_li
 from paged.kernel.backends.launch_memory import launch_memory
 from paged.kernel.backends.runtime_library import load_runtime
 from paged.kernel.backends.settings import Guard, Settings
+from paged.kernel.backends.structures import Counts
 from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 from paged.kernel.source import KernelSource
@@ -40,6 +41,8 @@ class InterpretConfig:
         isolate: run in a child process, so that no kernel can harm the caller.
         guard: the side at which operands touch unreadable memory, in isolation.
         optimize: effort of the host compiler.
+        observe: compile a call in at each access to memory, so that they can be counted:
+            `InterpretProgram.observe`. Several times as slow; needs g++.
 
     """
 
@@ -50,6 +53,7 @@ class InterpretConfig:
     isolate: bool = True
     guard: Guard = "end"
     optimize: Literal["-O1", "-O2"] = "-O1"
+    observe: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.poison <= 0xFF:
@@ -70,6 +74,7 @@ class InterpretConfig:
             num_workers=self.num_workers or min(MAX_WORKERS, num_cores),
             timeout_s=self.timeout_s,
             guard=self.guard,
+            is_observed=self.observe,
         )
 
 
@@ -88,7 +93,9 @@ class InterpretBackend:
         """
         compiler = find_compiler()
         loaded = load_runtime(compiler)
-        library = build_library(source, compiler, loaded, self.config.optimize)
+        library = build_library(
+            source, compiler, loaded, self.config.optimize, observed=self.config.observe
+        )
         return InterpretProgram(library, self.config)
 
 
@@ -106,18 +113,26 @@ class InterpretProgram:
         Raises KernelRunError where the kernel fails, with the tensors unchanged if the launch is
         isolated; OperandError where the arguments do not fit the kernel.
         """
+        self.observe(request)
+
+    def observe(self, request: LaunchRequest) -> tuple[Counts, ...]:
+        """Run one entry as `launch` does, and return what it did with each pointer of the request.
+
+        The counts are zeros, or none, where the program was not built to be observed, and for an
+        empty grid.
+        """
         if request.is_empty:
-            return
+            return ()
         kernel = self._library.kernel(request.entry)
         _check(kernel, request)
         memory = launch_memory(request)
         run = run_isolated if self._config.isolate else run_in_place
-        failure = run(self._library, self._variables, request, memory, self._config.settings)
-        if failure is None:
-            return
-        place = None if failure.report is None else self._library.place(failure.report)
+        ended = run(self._library, self._variables, request, memory, self._config.settings)
+        if not isinstance(ended, Failure):
+            return ended
+        place = None if ended.report is None else self._library.place(ended.report)
         raise KernelRunError(
-            failure_text(request.entry, failure, memory, place, self._config.timeout_s)
+            failure_text(request.entry, ended, memory, place, self._config.timeout_s)
         )
 
     def write_variable(self, name: str, value: npt.NDArray[Any]) -> None:

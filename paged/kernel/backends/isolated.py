@@ -15,12 +15,21 @@ from paged.kernel.backends.launch_memory import LaunchMemory, Span
 from paged.kernel.backends.server import Server
 from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.sparse_copy import LARGE_BYTES, PAGE_BYTES, copy_in, copy_out
-from paged.kernel.backends.structures import ArgumentBytes, Control, Operand, Order, Region
+from paged.kernel.backends.structures import (
+    ArgumentBytes,
+    Control,
+    Counts,
+    Operand,
+    Order,
+    Region,
+)
 from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 
 KEPT_ALIGNMENT_BYTES = 16
 """Operands keep their addresses' remainders, so that vector loads stay as aligned as they were."""
+SECTOR_BYTES = 32
+"""What accesses are counted in; operands of an observed launch keep their places within these."""
 ARGUMENT_ALIGNMENT_BYTES = 64
 SHORT_OF_MEMORY_STATUS = 4
 
@@ -31,8 +40,8 @@ def run_isolated(
     request: LaunchRequest,
     memory: LaunchMemory,
     settings: Settings,
-) -> Failure | None:
-    """Run a launch in a child process; return how it failed.
+) -> Failure | tuple[Counts, ...]:
+    """Run a launch in a child process; return how it failed, or an observed one's counts.
 
     Mutates the tensors that the kernel writes, and the variables, after success only.
     Raises KernelRunError where no process can be had.
@@ -56,8 +65,9 @@ def run_isolated(
         failure = _outcome(answer.status, server, regions)
         if failure is None:
             _bring_back(server, variables, memory, regions)
+        counts = _counts(server, len(memory.extents)) if settings.is_observed else ()
         server.shrink()
-        return failure
+        return counts if failure is None else failure
 
 
 def pack(
@@ -77,6 +87,7 @@ def pack(
         is_seeded=settings.is_seeded,
         poison=settings.poison,
         num_workers=settings.num_workers,
+        is_observed=settings.is_observed,
         num_regions=len(memory.spans),
         num_operands=len(memory.extents),
         num_arguments=len(request.arguments),
@@ -106,11 +117,12 @@ def pack(
 
 
 def _regions(spans: tuple[Span, ...], offset: int, settings: Settings) -> Iterator[Region]:
+    kept_bytes = SECTOR_BYTES if settings.is_observed else KEPT_ALIGNMENT_BYTES
     for span in spans:
-        room_bytes = _up(span.num_bytes + KEPT_ALIGNMENT_BYTES, PAGE_BYTES)
-        remainder = span.begin % KEPT_ALIGNMENT_BYTES
+        room_bytes = _up(span.num_bytes + kept_bytes, PAGE_BYTES)
+        remainder = span.begin % kept_bytes
         last = room_bytes - span.num_bytes
-        at_end = last - (last - remainder) % KEPT_ALIGNMENT_BYTES
+        at_end = last - (last - remainder) % kept_bytes
         yield Region(
             offset=offset,
             lead_bytes=remainder if settings.guard == "begin" else at_end,
@@ -130,6 +142,13 @@ def _outcome(status: int, server: Server, regions: list[Region]) -> Failure | No
     mapped = tuple(region.mapped for region in (Region * len(regions)).from_buffer_copy(data))
     report = control.report if control.report.is_claimed else None
     return Failure(report=report, mapped=mapped, death=_death(status))
+
+
+def _counts(server: Server, num_operands: int) -> tuple[Counts, ...]:
+    control = Control.from_buffer_copy(os.pread(server.arena, sizeof(Control), 0))
+    data = os.pread(server.arena, sizeof(Operand) * num_operands, control.operands_offset)
+    operands = (Operand * num_operands).from_buffer_copy(data)
+    return tuple(operand.counts for operand in operands)
 
 
 def _death(status: int) -> str:

@@ -127,7 +127,11 @@ def _compile(
     text = translate(source)
     refuse(source, lambda: compiler.preprocess(text, options))
     # The runtime lies beside the library: found by name, wherever the folder is.
-    link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN", ]
+    link = [
+        "-shared",
+        str(loaded.path),
+        "-Wl,-rpath,$ORIGIN",
+    ]
     if OBSERVED_FLAGS[0] in effort:
         link += OBSERVED_LIBRARIES
     arguments = [*effort, *options, *link]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from paged.kernel.backends.structures import MAX_AXES, Operand
 from paged.kernel.launch import LaunchRequest, Pointer
+from paged.kernel.memory import spanned_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,8 @@ class Extent:
 
 def extent_of(pointer: Pointer) -> Extent:
     """Return the extent of an operand's tensor."""
-    tensor = pointer.tensor
-    begin = tensor.data_ptr()
-    if tensor.numel() == 0:
-        return Extent(pointer, begin, begin)
-    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return Extent(pointer, begin, begin + (reach + 1) * tensor.element_size())
+    begin = pointer.tensor.data_ptr()
+    return Extent(pointer, begin, begin + spanned_bytes(pointer.tensor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +120,13 @@ def _fill(row: Operand, extent: Extent, extents: Sequence[Extent]) -> None:
     pointer = extent.pointer
     tensor = pointer.tensor
     holds_input = any(other.is_read and extent.overlaps(other) for other in extents)
-    num_axes = tensor.dim()
+    num_axes = tensor.dim() if tensor.dim() <= MAX_AXES else 0
     starts_undefined = not extent.is_read and not holds_input and tensor.numel() > 0
     row.argument = pointer.argument_index
     row.argument_offset = pointer.offset_bytes
-    row.is_poisoned = starts_undefined and num_axes <= MAX_AXES
+    row.is_poisoned = starts_undefined and tensor.dim() <= MAX_AXES
     row.element_bytes = tensor.element_size()
-    if row.is_poisoned:
-        row.num_axes = num_axes
-        row.sizes[:num_axes] = tensor.shape
-        row.strides[:num_axes] = tensor.stride()
+    row.num_bytes = extent.end - extent.begin
+    row.num_axes = num_axes
+    row.sizes[:num_axes] = tensor.shape[:num_axes]
+    row.strides[:num_axes] = tensor.stride()[:num_axes]

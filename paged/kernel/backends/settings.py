@@ -14,6 +14,7 @@ class Settings:
 
     Attributes:
         seed: 64 bits; counts only where is_seeded.
+        is_observed: the kernel tells of its accesses, and they are counted.
 
     """
 
@@ -23,3 +24,4 @@ class Settings:
     num_workers: int
     timeout_s: float
     guard: Guard
+    is_observed: bool

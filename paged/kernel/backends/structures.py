@@ -56,6 +56,7 @@ class Request(Structure):
         ("is_seeded", c_uint32),
         ("poison", c_uint32),
         ("num_workers", c_uint32),
+        ("is_observed", c_uint32),
     ]
 
 
@@ -73,6 +74,19 @@ class Region(Structure):
     ]
 
 
+class Counts(Structure):
+    """What an observed launch did with one operand."""
+
+    _fields_ = [
+        ("num_reads", c_uint64),
+        ("num_writes", c_uint64),
+        ("read_bytes", c_uint64),
+        ("write_bytes", c_uint64),
+        ("read_sector_bytes", c_uint64),
+        ("write_sector_bytes", c_uint64),
+    ]
+
+
 class Operand(Structure):
     """A tensor, and where its address lies in the arguments."""
 
@@ -84,8 +98,10 @@ class Operand(Structure):
         ("is_poisoned", c_uint32),
         ("element_bytes", c_uint32),
         ("num_axes", c_uint32),
+        ("num_bytes", c_uint64),
         ("sizes", c_int64 * MAX_AXES),
         ("strides", c_int64 * MAX_AXES),
+        ("counts", Counts),
     ]
 
 
@@ -132,6 +148,7 @@ class Control(Structure):
         ("num_regions", c_uint32),
         ("num_operands", c_uint32),
         ("num_arguments", c_uint32),
+        ("is_observed", c_uint32),
         ("regions_offset", c_uint64),
         ("operands_offset", c_uint64),
         ("arguments_offset", c_uint64),

@@ -17,7 +17,7 @@ from paged.kernel.measure.timing import Round, Timing, interleave, make_round
 from paged.kernel.measure.workloads import Workload
 from paged.kernel.problem import Problem
 from paged.kernel.registry import ops
-from paged.kernel.spec import Work
+from paged.kernel.work import Work
 
 SEEDS = (1, 2)
 """Each candidate is checked on calls of these seeds; the first one's is timed."""

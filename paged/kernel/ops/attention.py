@@ -16,7 +16,8 @@ import torch
 from paged.kernel.binding import INT32_MAX, Binding
 from paged.kernel.op import Op
 from paged.kernel.ops.pool import KEY_TYPES, KV_SCALES, POOL_TYPES, integers, pool_operand
-from paged.kernel.spec import Cost, Operand, Scalar, Work
+from paged.kernel.spec import Operand, Scalar
+from paged.kernel.work import Cost, Work
 
 _OPERANDS = (
     Operand(name="query", shape="num_tokens num_q_heads head_dim", dtype="q_t", strided=True),
@@ -188,10 +189,14 @@ def least_work(binding: Binding) -> Work:
             num_keys += seq_len - max(0, positions[0] + 1 - window)
         num_pairs += sum(min(position + 1, window) for position in positions)
     row_bytes = 2 * kv_pool.shape[3] * head_dim * kv_pool.element_size()
-    moved_bytes = 2 * query.numel() * query.element_size() + 4 * query.shape[0] * num_q_heads
-    return Work(
-        bytes=num_keys * row_bytes + moved_bytes, flops=4 * num_pairs * num_q_heads * head_dim
-    )
+    query_bytes = query.numel() * query.element_size()
+    operands = {
+        "query": query_bytes,
+        "kv_pool": num_keys * row_bytes,
+        "out": query_bytes,
+        "lse": 4 * query.shape[0] * num_q_heads,
+    }
+    return Work.of(operands, flops=4 * num_pairs * num_q_heads * head_dim)
 
 
 def choose(binding: Binding) -> str:

@@ -7,7 +7,8 @@ import torch
 from paged.kernel.binding import Binding
 from paged.kernel.op import Op
 from paged.kernel.ops import pool
-from paged.kernel.spec import Cost, Operand, Work
+from paged.kernel.spec import Operand
+from paged.kernel.work import Cost, Work
 
 
 def reference(kv_pool: torch.Tensor, pairs: torch.Tensor) -> None:
@@ -21,13 +22,17 @@ def reference(kv_pool: torch.Tensor, pairs: torch.Tensor) -> None:
             kv_pool[destination].copy_(kv_pool[source])
 
 
-def block_work(binding: Binding) -> Work:
-    """Return the least work of copying blocks: each read and written once."""
+def moved_bytes(binding: Binding) -> int:
+    """Return the bytes of the blocks that a call copies."""
     sizes = binding.sizes
     block_elements = 2 * sizes["num_layers"] * sizes["num_kv_heads"]
     block_elements *= sizes["block_size"] * sizes["head_dim"]
-    block_bytes = block_elements * pool.element_bytes(binding, "kv_t")
-    return Work(bytes=sizes["num_pairs"] * (2 * block_bytes + 16), flops=0)
+    return sizes["num_pairs"] * block_elements * pool.element_bytes(binding, "kv_t")
+
+
+def _work(binding: Binding) -> Work:
+    pairs_bytes = 16 * binding.sizes["num_pairs"]
+    return Work.of({"kv_pool": 2 * moved_bytes(binding), "pairs": pairs_bytes})
 
 
 OP = Op(
@@ -40,7 +45,7 @@ OP = Op(
     ),
     types={"kv_t": pool.POOL_TYPES},
     requires=("block_size > 0",),
-    cost=Cost(work=block_work, text="each block read and written once"),
+    cost=Cost(work=_work, text="each block read and written once"),
     reference=reference,
     choose=pool.choose_vector,
 )

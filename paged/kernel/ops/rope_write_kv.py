@@ -7,7 +7,8 @@ import torch
 from paged.kernel.binding import Binding
 from paged.kernel.op import Op
 from paged.kernel.ops import pool
-from paged.kernel.spec import Cost, Operand, Scalar, Work
+from paged.kernel.spec import Operand, Scalar
+from paged.kernel.work import Cost, Work
 
 
 def rotate(
@@ -71,11 +72,24 @@ def reference(  # noqa: PLR0917 (the operator's own arguments)
 def _work(binding: Binding) -> Work:
     sizes = binding.sizes
     key_bytes, kv_bytes = (pool.element_bytes(binding, name) for name in ("key_t", "kv_t"))
-    row_bytes = 2 * sizes["num_q_heads"] * key_bytes
-    row_bytes += 2 * sizes["num_kv_heads"] * (key_bytes + kv_bytes)
+    num_query_elements, num_key_elements = (
+        sizes["num_tokens"] * sizes[heads] * sizes["head_dim"]
+        for heads in ("num_q_heads", "num_kv_heads")
+    )
     num_turned = (sizes["num_q_heads"] + sizes["num_kv_heads"]) * sizes["rotary_dim"]
-    token_bytes = row_bytes * sizes["head_dim"] + 4 * sizes["rotary_dim"] + 16
-    return Work(bytes=sizes["num_tokens"] * token_bytes, flops=3 * sizes["num_tokens"] * num_turned)
+    return Work.of(
+        {
+            "query": num_query_elements * key_bytes,
+            "key": num_key_elements * key_bytes,
+            "value": num_key_elements * key_bytes,
+            "kv_pool": 2 * num_key_elements * kv_bytes,
+            "slot_mapping": 8 * sizes["num_tokens"],
+            "positions": 8 * sizes["num_tokens"],
+            "cos_sin": 4 * sizes["num_tokens"] * sizes["rotary_dim"],
+            "out": num_query_elements * key_bytes,
+        },
+        flops=3 * sizes["num_tokens"] * num_turned,
+    )
 
 
 OP = Op(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 
+from paged.kernel.binding import Binding
 from paged.kernel.op import Op
 from paged.kernel.ops import pool
-from paged.kernel.ops.copy_blocks import block_work
-from paged.kernel.spec import Cost, Operand
+from paged.kernel.ops.copy_blocks import moved_bytes
+from paged.kernel.spec import Operand
+from paged.kernel.work import Cost, Work
 
 
 def reference(source: torch.Tensor, destination: torch.Tensor, pairs: torch.Tensor) -> None:
@@ -20,6 +22,12 @@ def reference(source: torch.Tensor, destination: torch.Tensor, pairs: torch.Tens
     for from_block, to_block in pool.pairs_of(pairs):
         if 0 <= from_block < len(source) and 0 <= to_block < len(destination):
             destination[to_block].copy_(source[from_block])
+
+
+def _work(binding: Binding) -> Work:
+    block_bytes = moved_bytes(binding)
+    pairs_bytes = 16 * binding.sizes["num_pairs"]
+    return Work.of({"source": block_bytes, "destination": block_bytes, "pairs": pairs_bytes})
 
 
 _BLOCK = pool.POOL_SHAPE.removeprefix("num_blocks ")
@@ -41,7 +49,7 @@ OP = Op(
     ),
     types={"kv_t": pool.POOL_TYPES},
     requires=("block_size > 0",),
-    cost=Cost(work=block_work, text="each block read and written once"),
+    cost=Cost(work=_work, text="each block read and written once"),
     reference=reference,
     choose=pool.choose_vector,
 )

@@ -7,7 +7,8 @@ import torch
 from paged.kernel.binding import Binding
 from paged.kernel.op import Op
 from paged.kernel.ops import pool
-from paged.kernel.spec import Cost, Operand, Scalar, Work
+from paged.kernel.spec import Operand, Scalar
+from paged.kernel.work import Cost, Work
 
 
 def reference(
@@ -32,9 +33,16 @@ def reference(
 
 def _work(binding: Binding) -> Work:
     sizes = binding.sizes
-    num_elements = 2 * sizes["num_tokens"] * sizes["num_kv_heads"] * sizes["head_dim"]
-    element_bytes = pool.element_bytes(binding, "key_t") + pool.element_bytes(binding, "kv_t")
-    return Work(bytes=num_elements * element_bytes + 8 * sizes["num_tokens"], flops=0)
+    num_elements = sizes["num_tokens"] * sizes["num_kv_heads"] * sizes["head_dim"]
+    key_bytes = num_elements * pool.element_bytes(binding, "key_t")
+    return Work.of(
+        {
+            "key": key_bytes,
+            "value": key_bytes,
+            "kv_pool": 2 * num_elements * pool.element_bytes(binding, "kv_t"),
+            "slot_mapping": 8 * sizes["num_tokens"],
+        }
+    )
 
 
 OP = Op(

@@ -8,7 +8,8 @@ import torch
 
 from paged.kernel.binding import Binding, bind
 from paged.kernel.cost import Roofline, least_work
-from paged.kernel.spec import Cost, KernelSpec, Launch, Operand, Work
+from paged.kernel.spec import KernelSpec, Launch, Operand
+from paged.kernel.work import Cost, Work
 
 SPEC = KernelSpec(
     name="move",

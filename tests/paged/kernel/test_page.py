@@ -8,7 +8,8 @@ import pytest
 
 from paged.kernel.page import page
 from paged.kernel.registry import ops
-from paged.kernel.spec import Cost, KernelSpec, Launch, Operand, Scalar
+from paged.kernel.spec import KernelSpec, Launch, Operand, Scalar
+from paged.kernel.work import Cost
 
 SPEC = KernelSpec(
     name="mix",

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from paged.errors import KernelSourceError
-from paged.kernel.spec import Cost, KernelSpec, Launch, Operand, Scalar
+from paged.kernel.spec import KernelSpec, Launch, Operand, Scalar
+from paged.kernel.work import Cost
 
 SPEC = KernelSpec(
     name="scale_rows",

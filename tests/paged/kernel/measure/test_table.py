@@ -9,7 +9,7 @@ import torch
 from paged.kernel.measure.measurement import Measurement, Result
 from paged.kernel.measure.table import hardware_line, table
 from paged.kernel.measure.timing import Timing
-from paged.kernel.spec import Work
+from paged.kernel.work import Work
 from tests.helpers.measured import HARDWARE
 
 MEASURED = Measurement(

@@ -1,0 +1,101 @@
+// What g++ calls in a kernel compiled with -fsanitize=thread: our own functions of these names, which
+// no library of the sanitizer comes with. Only what a kernel can make it emit is here.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "../observed_copies.h"
+#include "observation.h"
+
+namespace paged_interpret {
+
+namespace {
+
+inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_write,
+                 const void* place) {
+    Observer* observer = current_observer;
+    const auto number = reinterpret_cast<uint64_t>(address);
+    if (observer == nullptr || !observer->may_hold(number)) return;
+    observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
+}
+
+}  // namespace
+
+void* observed_memcpy(void* to, const void* from, size_t num_bytes) {
+    const void* place = __builtin_return_address(0);
+    tell(from, num_bytes, true, false, place);
+    // A site of its own: an address within the call.
+    tell(to, num_bytes, false, true, static_cast<const char*>(place) - 1);
+    return std::memmove(to, from, num_bytes);
+}
+
+void* observed_memset(void* to, int byte, size_t num_bytes) {
+    tell(to, num_bytes, false, true, __builtin_return_address(0));
+    return std::memset(to, byte, num_bytes);
+}
+
+}  // namespace paged_interpret
+
+using paged_interpret::tell;
+
+#define PAGED_HERE __builtin_return_address(0)
+
+// Plain accesses: 1, 2, 4, 8 and 16 bytes, aligned.
+#define PAGED_PLAIN(bytes)                                                                       \
+    void __tsan_read##bytes(void* address) { tell(address, bytes, true, false, PAGED_HERE); }    \
+    void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }
+
+// Loads that atomic functions begin with are a part of the operation, which is one.
+#define PAGED_ATOMIC_WORD(bits)                                                                  \
+    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t* address, int) {              \
+        return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                       \
+    }                                                                                            \
+    int __tsan_atomic##bits##_compare_exchange_weak(uint##bits##_t* address,                     \
+                                                    uint##bits##_t* expected,                    \
+                                                    uint##bits##_t desired, int, int) {          \
+        const bool is_done = __atomic_compare_exchange_n(address, expected, desired, false,      \
+                                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);    \
+        if (is_done) tell(address, sizeof *address, true, true, PAGED_HERE);                     \
+        return is_done;                                                                          \
+    }
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void __tsan_init() {}
+
+PAGED_PLAIN(1)
+PAGED_PLAIN(2)
+PAGED_PLAIN(4)
+PAGED_PLAIN(8)
+PAGED_PLAIN(16)
+
+// Structs of other sizes, and accesses of less alignment than their size.
+void __tsan_read_range(void* address, size_t num_bytes) {
+    tell(address, num_bytes, true, false, PAGED_HERE);
+}
+void __tsan_write_range(void* address, size_t num_bytes) {
+    tell(address, num_bytes, false, true, PAGED_HERE);
+}
+
+void __tsan_vptr_update(void** address, void*) {
+    tell(address, sizeof *address, false, true, PAGED_HERE);
+}
+
+PAGED_ATOMIC_WORD(16)
+PAGED_ATOMIC_WORD(32)
+PAGED_ATOMIC_WORD(64)
+
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+// The calls that lead to a place: one function serves several callers where it is not inlined.
+void __tsan_func_entry(void* caller) {
+    using namespace paged_interpret;
+    if (current_observer != nullptr) current_block->self().path.enter(caller);
+}
+void __tsan_func_exit() {
+    using namespace paged_interpret;
+    if (current_observer != nullptr) current_block->self().path.leave();
+}
+}
+#pragma GCC visibility pop

@@ -1,0 +1,82 @@
+// Observed launches: every access of the kernel to memory comes by here, and is counted.
+//
+// A kernel that is compiled with -fsanitize=thread calls a hook at each of its accesses (hooks.cpp);
+// the sanitizer's own library is never linked. What the runtime accesses for a kernel it tells
+// itself: asynchronous copies, and memcpy and its kin.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "block.h"
+#include "control.h"
+#include "requests.h"
+
+namespace paged_interpret {
+
+// One access by the current lane.
+struct MemoryAccess {
+    uint64_t address;
+    uint64_t num_bytes;  // 0: an instruction that moves nothing
+    bool is_read;
+    bool is_write;        // both: an atomic operation
+    const void* place;    // in the kernel's code
+};
+
+// The operands of a launch by their addresses, and what was counted of them.
+class Observation {
+public:
+    struct Watched {
+        const Operand* operand;
+        uint32_t index;
+        bool is_alone;  // no other operand has memory between its first and last element
+        uint64_t begin;
+        uint64_t end;
+        uint32_t axes[kMaxAxes];  // those with a stride, the longest first
+        uint32_t num_axes;
+    };
+
+    // In place, addresses are the operands' own; in a child they lie in mapped regions.
+    Observation(Operand* operands, uint32_t num_operands, const Region* regions);
+
+    bool may_hold(uint64_t address) const { return address - begin_ < num_bytes_; }
+    // The operand that has an element at an address, null for none.
+    const Watched* find(uint64_t address) const;
+    uint32_t num_operands() const { return num_operands_; }
+    // Adds counts to the operands' own.
+    void add(const std::vector<Counts>& counts);
+
+private:
+    Operand* operands_;
+    uint32_t num_operands_;
+    uint64_t begin_;  // of all operands
+    uint64_t num_bytes_;
+    std::vector<Watched> watched_;
+};
+
+// Observes the blocks that one OS thread runs.
+class Observer {
+public:
+    explicit Observer(const Observation& observation);
+
+    // Whether an access could be one of interest; most are not, and it must not cost much.
+    bool may_hold(uint64_t address) const { return observation_.may_hold(address); }
+    void see(const MemoryAccess& access);
+    // All lanes of a warp, or of the block, have met.
+    void meet(unsigned warp_index) { warps_[warp_index].settle(counts_.data()); }
+    void meet_all(unsigned num_warps);
+    const std::vector<Counts>& counts() const { return counts_; }
+
+private:
+    void see_part(const MemoryAccess& access, uint64_t site);
+
+    const Observation& observation_;
+    const Observation::Watched* latest_ = nullptr;
+    std::vector<WarpRequests> warps_;
+    std::vector<Counts> counts_;  // by operand
+};
+
+// Observer of the blocks that the calling OS thread runs; null where the launch is not observed.
+extern __thread Observer* current_observer __attribute__((tls_model("initial-exec")));
+
+}  // namespace paged_interpret
