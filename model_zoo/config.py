@@ -16,6 +16,8 @@ MAX_LAYERS = 2**16
 """Above the layers of any model, and few enough to list."""
 
 _MAX_SIZE = 2**31 - 1
+_MAX_MODEL_LEN = 2**26
+_MAX_PARAMS = 2**50
 _SIZES = (
     *("num_layers", "num_heads", "num_kv_heads", "head_dim", "hidden_size"),
     *("intermediate_size", "vocab_size", "max_model_len"),
@@ -77,13 +79,14 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in _SIZES:
-            most = MAX_LAYERS if name == "num_layers" else _MAX_SIZE
+            most = {"num_layers": MAX_LAYERS, "max_model_len": _MAX_MODEL_LEN}.get(name, _MAX_SIZE)
             self._require(0 < getattr(self, name) <= most, f"{name} from 1 to {most}", name)
         self._require(
             self.num_heads % self.num_kv_heads == 0,
             "num_heads to be a multiple of num_kv_heads",
             *("num_heads", "num_kv_heads"),
         )
+        self._require(self.num_params <= _MAX_PARAMS, "at most 2^50 weights", "num_params")
         self._require(0 < self.norm_eps < 1, "norm_eps between 0 and 1", "norm_eps")
         self._require(self.dtype in DTYPES, f"dtype to be one of {', '.join(DTYPES)}", "dtype")
         if self.rope.rotary_dim > self.head_dim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 from paged.errors import ConfigError
 
@@ -36,9 +36,9 @@ class Fields:
     def optional_integer(self, name: str) -> int | None:
         """Return a whole number, or None."""
         value = self.values.get(name)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        if value is None or _is_integer(value):
             return value
-        raise self._mistyped(name, "a whole number")
+        raise self._mistyped(name, "a whole number below 2^63")
 
     def number(self, name: str) -> float:
         """Return a finite number."""
@@ -87,7 +87,7 @@ class Fields:
         if value is None:
             return ()
         listed = cast("list[object]", value) if isinstance(value, list) else [value]
-        ids = [each for each in listed if isinstance(each, int) and not isinstance(each, bool)]
+        ids = [each for each in listed if _is_integer(each)]
         if len(ids) != len(listed):
             raise self._mistyped(name, "a token id or a list of them")
         return tuple(ids)
@@ -110,13 +110,8 @@ class Fields:
             )
 
     def _finite(self, name: str, value: object) -> float:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            try:
-                number = float(value)
-            except OverflowError:
-                number = math.inf
-            if math.isfinite(number):
-                return number
+        if _is_integer(value) or (isinstance(value, float) and math.isfinite(value)):
+            return float(value)
         raise self._mistyped(name, "a finite number")
 
     def _present(self, name: str, value: Value | None) -> Value:
@@ -127,3 +122,8 @@ class Fields:
     def _mistyped(self, name: str, expected: str) -> ConfigError:
         got = repr(self.values[name]) if name in self.values else "nothing"
         return ConfigError(f"{self.source}: expected {name} to be {expected}, got {got:.100}")
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    """Say whether a value is a whole number that arithmetic with floats can take."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63

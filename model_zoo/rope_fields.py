@@ -18,6 +18,7 @@ from model_zoo.rope_config import (
     RopeScaling,
     YarnScaling,
 )
+from paged.errors import ConfigError
 
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "llama3", "longrope")
 
@@ -39,10 +40,18 @@ def read_rope(fields: Fields, *, head_dim: int, max_positions: int) -> RopeConfi
     theta = _first_number(places, "rope_theta")
     share = _first_number(places, "partial_rotary_factor")
     return RopeConfig(
-        rotary_dim=head_dim if share is None else int(head_dim * share),
+        rotary_dim=head_dim if share is None else _rotary_dim(fields, head_dim, share),
         theta=_DEFAULT_THETA if theta is None else theta,
         scaling=_scaling(scaling, fields, max_positions),
     )
+
+
+def _rotary_dim(fields: Fields, head_dim: int, share: float) -> int:
+    if not 0 < share <= 1:
+        raise ConfigError(
+            f"{fields.source}: expected partial_rotary_factor above 0 and at most 1, got {share}"
+        )
+    return int(head_dim * share)
 
 
 def _first_number(places: tuple[Fields, ...], name: str) -> float | None:
@@ -76,7 +85,10 @@ def _scaling(scaling: Fields, fields: Fields, max_positions: int) -> RopeScaling
 def _original(scaling: Fields, fields: Fields, max_positions: int) -> int:
     """Tokens of a sequence in training; Phi-3's spelling, outside of the object, goes first."""
     name = "original_max_position_embeddings"
-    return fields.optional_integer(name) or scaling.optional_integer(name) or max_positions
+    original = fields.optional_integer(name) or scaling.optional_integer(name) or max_positions
+    if original < 2:
+        raise ConfigError(f"{scaling.source}: expected {name} to be at least 2, got {original}")
+    return original
 
 
 def _yarn(scaling: Fields, original: int, max_positions: int) -> YarnScaling:
@@ -87,6 +99,7 @@ def _yarn(scaling: Fields, original: int, max_positions: int) -> YarnScaling:
         mscale_all_dim = scaling.optional_number("mscale_all_dim")
         attention_factor = _magnitude(factor, 1.0)
         if mscale and mscale_all_dim:
+            _require_positive(scaling, mscale=mscale, mscale_all_dim=mscale_all_dim)
             attention_factor = _magnitude(factor, mscale) / _magnitude(factor, mscale_all_dim)
     truncate = scaling.optional_boolean("truncate")
     return YarnScaling(
@@ -116,7 +129,15 @@ def _longrope(scaling: Fields, original: int, max_positions: int) -> LongRopeSca
 def _factor(scaling: Fields, original: int, max_positions: int) -> float:
     """How many times longer sequences are than in training."""
     factor = scaling.optional_number("factor")
-    return max_positions / original if factor is None else factor
+    factor = max_positions / original if factor is None else factor
+    _require_positive(scaling, factor=factor)
+    return factor
+
+
+def _require_positive(scaling: Fields, **numbers: float) -> None:
+    for name, number in numbers.items():
+        if number <= 0:
+            raise ConfigError(f"{scaling.source}: expected {name} to be above 0, got {number}")
 
 
 def _magnitude(factor: float, scale: float) -> float:
