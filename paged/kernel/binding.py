@@ -12,6 +12,8 @@ from paged.errors import KernelSourceError, OperandError
 from paged.kernel.dtypes import element_type, name_of
 from paged.kernel.expression import Expression, expression
 from paged.kernel.spec import KernelSpec, Operand, Scalar
+from paged.kernel.suggestion import suggestion
+from paged.kernel.tensor_kind import kind_fault
 
 INT32_MAX = 2**31 - 1
 
@@ -78,15 +80,12 @@ def bind(
     Raises: OperandError, which names the operand, the axis or size, expected and got.
     """
     matcher = _Matcher(spec)
+    matcher.refuse_unknown(scalars)
     if len(operands) != len(spec.given):
         names = ", ".join(o.name for o in spec.given)
         matcher.refuse(f"expected {len(spec.given)} operands ({names}), got {len(operands)}")
     for operand, tensor in zip(spec.given, operands, strict=True):
         matcher.match(operand, tensor)
-    unknown = sorted(set(scalars) - {s.name for s in spec.scalars if s.is_given})
-    if unknown:
-        settable = ", ".join(s.name for s in spec.scalars if s.is_given) or "none"
-        matcher.refuse(f"got unknown number {unknown[0]!r}; it takes {settable}")
     given = {s.name: matcher.number(s, scalars) for s in spec.scalars if s.is_given}
     matcher.sizes |= {name: cast("int", given[name]) for name in spec.given_sizes}
     matcher.derive()
@@ -118,13 +117,29 @@ class _Matcher:
     def refuse(self, reason: str) -> None:
         raise OperandError(f"{self.spec.name}: {reason}")
 
+    def refuse_unknown(self, numbers: Mapping[str, Number | None]) -> None:
+        settable = [s.name for s in self.spec.scalars if s.is_given]
+        unknown = sorted(set(numbers) - set(settable))
+        if not unknown:
+            return
+        name = unknown[0]
+        if any(name == operand.name for operand in self.spec.given):
+            names = ", ".join(operand.name for operand in self.spec.given)
+            self.refuse(f"operand {name!r} came by name; pass operands by position: {names}")
+        if name in self.spec.sizes:
+            self.refuse(f"size {name!r} follows from the operands; it is not passed")
+        takes = ", ".join(settable) or "none"
+        self.refuse(f"got unknown number {name!r}; it takes {takes}{suggestion(name, settable)}")
+
     def match(self, operand: Operand, tensor: torch.Tensor | None) -> None:
         self.tensors[operand.name] = tensor
         if tensor is None:
             if not operand.is_optional:
                 self.refuse(f"operand {operand.name!r} is required, got None")
             return
-        self._match_kind(operand, tensor)
+        fault = kind_fault(tensor)
+        if fault is not None:
+            self.refuse(f"operand {operand.name!r} {fault}")
         self._match_dtype(operand, tensor)
         self._match_device(operand, tensor)
         axes = operand.axes
@@ -139,20 +154,6 @@ class _Matcher:
             else:
                 self._late.append((operand, i))
         self._match_strides(operand, tensor)
-
-    def _match_kind(self, operand: Operand, tensor: object) -> None:
-        if not isinstance(tensor, torch.Tensor):
-            kind = type(tensor)
-            self.refuse(
-                f"operand {operand.name!r} must be a torch.Tensor, got "
-                f"{kind.__module__}.{kind.__qualname__}; pass torch.as_tensor() of it"
-            )
-        elif tensor.is_neg() or tensor.is_conj():
-            bit = "neg" if tensor.is_neg() else "conj"
-            self.refuse(
-                f"operand {operand.name!r} has torch's {bit} bit set, so that its memory holds "
-                f"other values; pass .resolve_{bit}()"
-            )
 
     def _match_dtype(self, operand: Operand, tensor: torch.Tensor) -> None:
         got = name_of(tensor.dtype)
@@ -170,11 +171,6 @@ class _Matcher:
             )
 
     def _match_device(self, operand: Operand, tensor: torch.Tensor) -> None:
-        if tensor.requires_grad and torch.is_grad_enabled():
-            self.refuse(
-                f"operand {operand.name!r} requires grad, and kernels have no gradient; call under "
-                f"torch.inference_mode() or detach it"
-            )
         if self._device is None:
             self._device = tensor.device
             self._giver["device"] = operand.name

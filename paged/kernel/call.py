@@ -14,11 +14,12 @@ import torch
 
 from paged.errors import KernelSourceError, OperandError
 from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
-from paged.kernel.binding import Binding, Number, bind, returned
+from paged.kernel.binding import Binding, Number, Outputs, bind, returned
 from paged.kernel.instance import instantiate
 from paged.kernel.launch import Backend, Program
+from paged.kernel.memory import check_memory, check_writable
 from paged.kernel.plan import Build, ReadyCall, build_of
-from paged.kernel.plans import Plans
+from paged.kernel.plans import Given, Plans, Tensors
 from paged.kernel.spec import KernelSpec
 
 LOOK_INTERVAL_S = 0.001
@@ -34,7 +35,7 @@ def kernel_call(
     *operands: torch.Tensor | None,
     interpret: bool | InterpretConfig = False,
     **scalars: Number | None,
-) -> torch.Tensor | tuple[torch.Tensor, ...] | None:
+) -> Outputs:
     """Run a kernel on tensors and return its outputs.
 
     The `in` and `inout` operands are passed in the spec's order, None for an optional one that
@@ -47,23 +48,27 @@ def kernel_call(
         UnsupportedFeature and KernelRunError for the kernel's faults; BackendUnavailable.
     Source: `jax.experimental.pallas.pallas_call`, for the form of the call.
     """
+    return run_kernel(spec, Given.of(operands, scalars), interpret)
+
+
+def run_kernel(spec: KernelSpec, given: Given, interpret: bool | InterpretConfig) -> Outputs:
+    """Run a kernel on what a call was given, as `kernel_call` does."""
     plans = plans_for(spec)
-    call = plans.ready(operands, scalars)
+    call = plans.ready(given)
     if call is None:
-        binding = bind(spec, operands, scalars)
-        backend = backend_for(spec, operands, interpret)
+        binding = bind(spec, given.operands, given.numbers)
+        backend = backend_for(spec, given.operands, interpret)
+        check_memory(binding)
         call = plans.add(binding)
     else:
-        backend = backend_for(spec, operands, interpret)
+        backend = backend_for(spec, given.operands, interpret)
+    if interpret is not False:
+        check_writable(spec, given.operands)
     kernel_for(spec, backend).run(call)
     return returned(call.outputs)
 
 
-def backend_for(
-    spec: KernelSpec,
-    operands: Sequence[torch.Tensor | None],
-    interpret: bool | InterpretConfig,
-) -> Backend:
+def backend_for(spec: KernelSpec, operands: Tensors, interpret: bool | InterpretConfig) -> Backend:
     """Return the backend for tensors of this device."""
     device = next((t.device for t in operands if t is not None), torch.device("cpu"))
     if interpret is not False:

@@ -38,8 +38,8 @@ def define_operator(
         untyped.define(schema(spec))
     except RuntimeError as error:
         raise KernelSourceError(f"cannot define {untyped.ns}::{spec.name}: {error}") from error
-    for key in ("CPU", "CUDA"):
-        untyped.impl(spec.name, implementation, key)
+    # every kind of tensor, so that those that no kernel takes are refused in our words
+    untyped.impl(spec.name, implementation, "CompositeExplicitAutograd")
 
     def fake(*operands: torch.Tensor | None, **numbers: Number | None) -> Outputs:
         return returned(bind(spec, padded(spec, operands), numbers).outputs)

@@ -13,6 +13,7 @@ from struct import Struct
 import numpy as np
 import torch
 
+from paged.kernel.address_check import AddressCheck, address_check
 from paged.kernel.binding import Binding, Number
 from paged.kernel.launch import Argument, Extent, Intent, LaunchRequest, Pointer
 from paged.kernel.record import Place, places, slots
@@ -122,18 +123,27 @@ class Plan:
     addresses: tuple[_Write, ...]
     numbers: tuple[_Write, ...]
     starts: tuple[_Start, ...]
+    check: AddressCheck
 
     def ready(
         self, operands: Iterable[torch.Tensor | None], numbers: Sequence[Number]
-    ) -> ReadyCall:
-        """Return a call on these operands, which must be like those of the plan."""
+    ) -> ReadyCall | None:
+        """Return a call on these operands, which must be like those of the plan.
+
+        None where their memory is doubtful, as `check_memory` may find or not.
+        """
         tensors = [tensor for tensor in operands if tensor is not None]
         tensors += [
             torch.empty_strided(new.shape, new.stride, dtype=new.dtype, device=new.device)
             for new in self.allocations
         ]
+        try:
+            addresses = [tensor.data_ptr() for tensor in tensors]
+        except RuntimeError:  # torch's own, of tensors without storage
+            return None
+        if self.check.is_doubtful(addresses):
+            return None
         arguments = tuple([argument.copy() for argument in self.arguments])
-        addresses = [tensor.data_ptr() for tensor in tensors]
         for write in self.addresses:
             write.into(arguments, addresses)
         for write in self.numbers:
@@ -202,6 +212,7 @@ def plan_of(binding: Binding, launches: Sequence[LaunchRequest], late_names: Seq
         addresses=_writes([(t.place, "Q", t.index) for t in starts[0].targets]),
         numbers=_number_writes(spec, late_names),
         starts=tuple(start for start in starts if 0 not in start.grid),
+        check=address_check(spec, {name: present[name] for name in index_of}),
     )
 
 

@@ -8,6 +8,7 @@ call checks them.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -25,6 +26,50 @@ MAX_PLANS = 512
 
 Tensors = Sequence[torch.Tensor | None]
 Numbers = Mapping[str, Number | None]
+
+
+# not frozen: every call makes one
+@dataclass(slots=True)
+class Given:
+    """What a call was given. Its tensors are looked at once, however many specs seek a plan.
+
+    Attributes:
+        layout: all of the tensors that may decide a plan; None where one of them is no tensor.
+
+    """
+
+    operands: Tensors
+    numbers: Numbers
+    layout: tuple[Hashable, ...] | None
+
+    @classmethod
+    def of(cls, operands: Tensors, numbers: Numbers) -> Given:
+        """Return what a call was given."""
+        return cls(operands, numbers, layout_of(operands))
+
+
+def layout_of(operands: Tensors) -> tuple[Hashable, ...] | None:
+    """Return all of the tensors that may decide a plan, None where one of them is no tensor."""
+    keeps_grad = torch.is_grad_enabled()
+    try:
+        return tuple(
+            [
+                None
+                if t is None
+                else (
+                    type(t),
+                    t.dtype,
+                    t.shape,
+                    t.stride(),
+                    t.device,
+                    t.is_neg(),
+                    keeps_grad and t.requires_grad,
+                )
+                for t in operands
+            ]
+        )
+    except (AttributeError, RuntimeError):  # no tensors, or none with strides: `bind` says so
+        return None
 
 
 class Plans:
@@ -51,13 +96,13 @@ class Plans:
         self._fixed_names = named - {*self._late_names}
         self._plans = Recent[Hashable, Plan](MAX_PLANS)
 
-    def ready(self, operands: Tensors, numbers: Numbers) -> ReadyCall | None:
+    def ready(self, given: Given) -> ReadyCall | None:
         """Return a call like an earlier one, ready to launch; None leaves it to `bind`.
 
         Allocates the outputs and workspaces.
         """
-        found = self._find(operands, numbers)
-        return None if found is None else found[0].ready(operands, found[1])
+        found = self._find(given)
+        return None if found is None else found[0].ready(given.operands, found[1])
 
     def add(self, binding: Binding) -> ReadyCall:
         """Return a bound call ready to launch, and keep the plan of calls like it.
@@ -66,63 +111,44 @@ class Plans:
         """
         launches = requests(binding)
         operands = [binding.tensors[operand.name] for operand in self.spec.given]
-        key = self._key(operands, binding.scalars)
+        key = self._key(layout_of(operands), binding.scalars)
         if key is not None:
             self._plans.put(key, plan_of(binding, launches, self._late_names))
         return ready_call(binding, launches)
 
-    def check(self, operands: Tensors, numbers: Numbers) -> Binding:
+    def check(self, given: Given) -> Binding:
         """Return a call's binding without outputs and workspaces, where a plan has it.
 
         Raises: OperandError as `bind` does.
         """
-        found = self._find(operands, numbers)
+        found = self._find(given)
         if found is None:
-            binding = bind(self.spec, operands, numbers)
+            binding = bind(self.spec, given.operands, given.numbers)
             self.add(binding)
             return binding
         plan, values = found
         tensors: dict[str, torch.Tensor | None] = {o.name: None for o in self.spec.operands}
-        given = zip(self.spec.given, operands, strict=True)
+        named = zip(self.spec.given, given.operands, strict=True)
         return Binding(
             spec=self.spec,
             sizes={**plan.sizes, **self._late_values(values)},
             types=plan.types,
-            tensors=tensors | {operand.name: tensor for operand, tensor in given},
+            tensors=tensors | {operand.name: tensor for operand, tensor in named},
             scalars={**plan.scalars, **dict(zip(self._late_names, values, strict=True))},
         )
 
-    def _find(self, operands: Tensors, numbers: Numbers) -> tuple[Plan, list[Number]] | None:
-        key = self._key(operands, numbers)
+    def _find(self, given: Given) -> tuple[Plan, list[Number]] | None:
+        key = self._key(given.layout, given.numbers)
         plan = None if key is None else self._plans.get(key)
-        values = plain_values(self._late, numbers)
-        if plan is None or values is None or not numbers.keys() <= self._known:
+        values = plain_values(self._late, given.numbers)
+        if plan is None or values is None or not given.numbers.keys() <= self._known:
             return None
         return (plan, values) if self._holds(plan, values) else None
 
-    def _key(self, operands: Tensors, numbers: Numbers) -> Hashable | None:
+    def _key(self, layout: tuple[Hashable, ...] | None, numbers: Numbers) -> Hashable | None:
         """Return what decides the plan of a call, None where there can be none."""
         sizes = plain_values(self._early, numbers)
-        if sizes is None:
-            return None
-        keeps_grad = torch.is_grad_enabled()
-        try:
-            tensors = [
-                None
-                if t is None
-                else (
-                    t.dtype,
-                    t.shape,
-                    t.stride(),
-                    t.device,
-                    t.is_neg(),
-                    keeps_grad and t.requires_grad,
-                )
-                for t in operands
-            ]
-        except AttributeError:  # no tensors: `bind` says so
-            return None
-        return (*tensors, *sizes)
+        return None if layout is None or sizes is None else (layout, *sizes)
 
     def _holds(self, plan: Plan, values: list[Number]) -> bool:
         """Return whether the requirements on late numbers are met."""

@@ -11,6 +11,7 @@ import torch
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.binding import Number, Outputs
 from paged.kernel.call import kernel_call
+from paged.kernel.memory import num_spanned
 from paged.kernel.op import Op
 from paged.kernel.registry import run_reference
 from paged.kernel.spec import KernelSpec
@@ -101,8 +102,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 def copied(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Copy a tensor with its strides and the gaps between its elements."""
-    extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     if tensor.numel() == 0:
         return tensor.to(device, copy=True)
-    memory = tensor.as_strided((extent,), (1,)).to(device, copy=True)
+    memory = tensor.as_strided((num_spanned(tensor),), (1,)).to(device, copy=True)
     return memory.as_strided(tensor.shape, tensor.stride())

@@ -11,9 +11,11 @@ import torch
 
 from paged.errors import KernelSourceError
 from paged.kernel.binding import Number, Outputs, bind, padded, returned
-from paged.kernel.call import kernel_call, plans_for
+from paged.kernel.call import plans_for, run_kernel
 from paged.kernel.choice import REFERENCE, current_choices
+from paged.kernel.memory import check_memory, check_writable
 from paged.kernel.op import Op
+from paged.kernel.plans import Given
 from paged.kernel.variant import Variant, find_variant, load_variant, shipped_variants
 
 OP_NAMES = (
@@ -63,17 +65,16 @@ def run_op(
     Raises: OperandError before anything runs, and all that `kernel_call` raises.
     """
     choices = current_choices()
-    given = padded(op.signature, operands)
-    on_gpu = any(isinstance(t, torch.Tensor) and t.is_cuda for t in given)
+    padding = padded(op.signature, operands)
+    on_gpu = any(isinstance(t, torch.Tensor) and t.is_cuda for t in padding)
     name = choices.variants.get(op.name)
+    if name == REFERENCE or (name is None and not on_gpu):
+        return run_reference(op, padding, numbers)
+    given = Given.of(padding, numbers)
     if name is None:
-        name = op.choose(plans_for(op.signature).check(given, numbers)) if on_gpu else REFERENCE
-    if name == REFERENCE:
-        return run_reference(op, given, numbers)
-    variant = current_variant(op, name)
-    return kernel_call(
-        variant.spec, *given, interpret=False if on_gpu else choices.interpret, **numbers
-    )
+        name = op.choose(plans_for(op.signature).check(given))
+    spec = current_variant(op, name).spec
+    return run_kernel(spec, given, False if on_gpu else choices.interpret)
 
 
 def run_reference(
@@ -81,6 +82,8 @@ def run_reference(
 ) -> Outputs:
     """Compute an operation in torch, checked and rounded as a kernel's call is."""
     binding = bind(op.signature, operands, numbers)
+    check_memory(binding)
+    check_writable(op.signature, operands)
     results = op.reference(*operands, **numbers)
     if results is None:
         return None

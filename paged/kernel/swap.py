@@ -13,6 +13,7 @@ import torch
 
 from paged.errors import OperandError
 from paged.kernel.copy_engine import Runs, copy_engine
+from paged.kernel.memory import spanned_bytes
 from paged.kernel.ops.swap_blocks import OP
 from paged.kernel.registry import run_op
 
@@ -105,8 +106,7 @@ def _on_gpu(pool: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Return a pool as a GPU sees it: pinned memory has one address on both sides."""
     if pool.is_cuda:
         return pool
-    reach = sum((n - 1) * s for n, s in zip(pool.shape, pool.stride(), strict=True))
-    memory = torch.as_tensor(_Mapped(pool, (reach + 1) * pool.element_size()), device=device)
+    memory = torch.as_tensor(_Mapped(pool, spanned_bytes(pool)), device=device)
     return memory.view(pool.dtype).as_strided(pool.shape, pool.stride())
 
 

@@ -80,6 +80,14 @@ def test_gradients_are_refused() -> None:
         overload("write_kv")(key.clone().requires_grad_(), *rest, **problem.numbers)
 
 
+@pytest.mark.parametrize("kind", ["to_sparse", "to_mkldnn"])
+def test_other_kinds_of_tensors_are_refused_in_our_words(kind: str) -> None:
+    key, *rest = problems("write_kv")[0].operands
+    assert key is not None
+    with pytest.raises(OperandError, match="'key' must be a dense tensor"):
+        overload("write_kv")(getattr(key.float(), kind)(), *rest, layer=0)
+
+
 @pytest.fixture
 def library() -> Iterator[torch.library.Library]:
     with torch.library._scoped_library("paged_test", "FRAGMENT") as scoped:

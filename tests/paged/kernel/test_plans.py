@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from paged.errors import OperandError
 from paged.kernel import plans as plans_module
 from paged.kernel.binding import bind
-from paged.kernel.plans import Plans
+from paged.kernel.plans import Given, Plans
 from paged.kernel.spec import KernelSpec
 from tests.helpers.ready_calls import SPEC, STRUCT, bound, facts, tensors
 
@@ -50,7 +50,7 @@ def calls(draw: st.DrawFn) -> tuple[list[torch.Tensor | None], dict[str, Any]]:
 def test_calls_equal_bound_ones(spec: KernelSpec, batch: list[Any]) -> None:
     plans = Plans(spec)
     for operands, numbers in [*batch, *batch]:
-        ready = plans.ready(operands, numbers)
+        ready = plans.ready(Given.of(operands, numbers))
         try:
             expected = bound(spec, operands, numbers)
         except OperandError:
@@ -59,7 +59,7 @@ def test_calls_equal_bound_ones(spec: KernelSpec, batch: list[Any]) -> None:
         if ready is not None:
             assert facts(ready) == facts(expected)
         assert facts(plans.add(bind(spec, operands, numbers))) == facts(expected)
-        checked, binding = plans.check(operands, numbers), bind(spec, operands, numbers)
+        checked, binding = plans.check(Given.of(operands, numbers)), bind(spec, operands, numbers)
         assert checked.sizes == binding.sizes
         assert (checked.types, checked.scalars) == (binding.types, binding.scalars)
         assert [checked.tensors[o.name] for o in spec.given] == operands
@@ -90,7 +90,7 @@ def planned(numbers: Mapping[str, Any] | None = None) -> Plans:
 )
 def test_late_numbers_need_no_new_plan(numbers: dict[str, Any], is_planned: bool) -> None:
     plans = planned()
-    ready = plans.ready(tensors(), {"total": 2, "layer": 1, **numbers})
+    ready = plans.ready(Given.of(tensors(), {"total": 2, "layer": 1, **numbers}))
     assert (ready is not None) == is_planned
 
 
@@ -110,31 +110,31 @@ def test_late_numbers_need_no_new_plan(numbers: dict[str, Any], is_planned: bool
 )
 def test_another_operand_has_another_plan_or_none(operands: list[torch.Tensor | None]) -> None:
     plans = planned()
-    assert plans.ready(tensors(), {"total": 2, "layer": 1}) is not None
-    assert plans.ready(operands, {"total": 2, "layer": 1}) is None
+    assert plans.ready(Given.of(tensors(), {"total": 2, "layer": 1})) is not None
+    assert plans.ready(Given.of(operands, {"total": 2, "layer": 1})) is None
 
 
 @pytest.mark.parametrize("x", [np.zeros((4, 8), np.float32), [1.0], "x"])
 def test_what_is_no_tensor_has_no_plan(x: Any) -> None:
-    assert planned().ready(tensors(x=x), {"total": 2, "layer": 1}) is None
+    assert planned().ready(Given.of(tensors(x=x), {"total": 2, "layer": 1})) is None
 
 
 def test_negated_memory_has_no_plan() -> None:
     x = torch.ops.aten._neg_view.default(torch.zeros(4, 8))
-    assert planned().ready(tensors(x=x), {"total": 2, "layer": 1}) is None
+    assert planned().ready(Given.of(tensors(x=x), {"total": 2, "layer": 1})) is None
 
 
 def test_gradients_count_only_where_they_are_kept() -> None:
     operands = tensors(x=torch.zeros(4, 8, requires_grad=True))
     with torch.no_grad():
-        assert planned().ready(operands, {"total": 2, "layer": 1}) is not None
+        assert planned().ready(Given.of(operands, {"total": 2, "layer": 1})) is not None
 
 
 def test_threads_do_not_mix_their_calls() -> None:
     plans = planned()
 
     def layer_of(layer: int) -> int:
-        ready = plans.ready(tensors(), {"total": 2, "layer": layer % 10})
+        ready = plans.ready(Given.of(tensors(), {"total": 2, "layer": layer % 10}))
         assert ready is not None
         expected = bound(STRUCT, tensors(), {"total": 2, "layer": layer % 10})
         assert facts(ready)[3] == facts(expected)[3]
@@ -150,6 +150,8 @@ def test_few_plans_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = {"total": 2, "layer": 1}
     for rows in range(1, 8):
         plans.add(bind(STRUCT, tensors(rows), numbers))
-    kept = [rows for rows in range(1, 8) if plans.ready(tensors(rows), numbers) is not None]
+    kept = [
+        rows for rows in range(1, 8) if plans.ready(Given.of(tensors(rows), numbers)) is not None
+    ]
     assert kept[-2:] == [6, 7]
     assert len(kept) <= 4
