@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from paged.kernel.backends.structures import MAX_AXES, Operand
 from paged.kernel.launch import LaunchRequest, Pointer
 from paged.kernel.memory import spanned_bytes
-from paged.kernel.memory import spanned_bytes
 
 
 @dataclass(frozen=True, slots=True)
