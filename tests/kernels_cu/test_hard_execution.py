@@ -18,6 +18,7 @@ from tests.helpers.ordinary.case import KERNELS_DIR, integers, normal
 
 HARD = KERNELS_DIR / "hard"
 ENTRIES = {
+    "alignment": ["alignment<float, 16>", "alignment<double, 8>"],
     "bits": ["bits"],
     "complex_fft": ["fft<float, 64>", "fft<double, 16>", "mandelbrot"],
     "control_flow": ["parse_fields", "searches", "odd_even_sort"],

@@ -190,6 +190,20 @@ def test_declarations_in_every_spelling(
     )
 
 
+def test_shared_memory_is_aligned_as_asked(backend: InterpretBackend) -> None:
+    entries = {"alignment<float, 16>": torch.float32, "alignment<double, 8>": torch.float64}
+    program = load(backend, HARD / "alignment.cu", list(entries))
+    for (entry, dtype), n in zip(entries.items(), (16, 8), strict=True):
+        remainders, out = empty(14), empty(n, dtype=dtype)
+        launch(
+            program, entry, Memory("out", remainders), Memory("out", out),
+            grid=1, block=n, shared_bytes=4 * n,
+        )  # fmt: skip
+        assert not remainders.any()
+        # the sums of 1, 2 + 2 + 2, 3 times 4, 4 times 4, 5, 6 and three constants
+        assert out.tolist() == [(1 + 6 + 12 + 16 + 5 + 6) * t + 22 for t in reversed(range(n))]
+
+
 def test_variables_outlive_a_launch(backend: InterpretBackend) -> None:
     program = load(backend, HARD / "statics.cu", ["remember"])
     results: list[list[float]] = []

@@ -126,12 +126,9 @@ def _compile(
     ]
     text = translate(source)
     refuse(source, lambda: compiler.preprocess(text, options))
-    # The runtime lies beside the library: found by name, wherever the folder is.
-    link = [
-        "-shared",
-        str(loaded.path),
-        "-Wl,-rpath,$ORIGIN",
-    ]
+    # The runtime lies beside the library: found by name, wherever the folder is. What is declared
+    # and defined nowhere is the linker's to tell, not the loader's.
+    link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN", "-Wl,-z,defs"]
     if OBSERVED_FLAGS[0] in effort:
         link += OBSERVED_LIBRARIES
     arguments = [*effort, *options, *link]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from paged.kernel.source import KernelSource
@@ -14,13 +14,20 @@ _HIDDEN = re.compile(
     r'|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'',
     re.DOTALL,
 )
-_BETWEEN = r"(?:\s|__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|volatile|const)"
-_ATTRIBUTES = r"(?:__attribute__\s*\(\(.*?\)\)\s*|__align__\s*\([^)]*\)\s*)*"
+_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_ALIGNMENT = rf"(?:__align__|alignas|__attribute__)\s*{_PARENTHESES}"
+_BETWEEN = rf"(?P<{{}}>(?:\s|{_ALIGNMENT}|volatile\b|const\b)*)"
+_SIZES = r"\[\s*\](?:\[[^;\[\]]*\])*"
 _EXTERN_SHARED = re.compile(
-    rf"\bextern\b(?P<before>{_BETWEEN}*)\b__shared__\b(?P<middle>[^;\[\]{{}}]*)\[\s*\]"
-    rf"(?P<after>(?:\[[^;\[\]]*\])*)\s*(?P<attributes>{_ATTRIBUTES});"
+    rf"\b(?:extern\b{_BETWEEN.format('before')}\b__shared__"
+    rf"|__shared__\b{_BETWEEN.format('between')}\bextern)\b(?P<middle>[^;\[\]{{}}]*){_SIZES}"
+    rf"(?P<attributes>(?:\s*{_ALIGNMENT})*)(?P<more>(?:\s*,\s*\w+\s*{_SIZES})*)"
 )
+_SIZES_OF = re.compile(_SIZES)
 _STATIC_SHARED = re.compile(r"\bstatic(\s+)__shared__\b|\b__shared__(\s+)static\b")
+_ATTRIBUTED = re.compile(
+    rf"\b__shared__\b(?P<attributes>(?:\s*(?:alignas\s*{_PARENTHESES}|\[\[[^\[\]]*\]\]))+)"
+)
 
 _SCOPE = re.compile(r"\bnamespace\b\s*(?P<names>[\w:\s]*?)\s*\{|[{}]")
 
@@ -41,27 +48,53 @@ def line_of(text: str, offset: int) -> int:
 
 
 def rewrite_shared(text: str) -> str:
-    """Return the text with shared arrays as C++ can declare them, line for line.
+    """Return the text with shared variables as C++ can declare them, line for line.
 
     `extern __shared__ T x[];` becomes a thread-local array that names the one dynamic array;
-    `static` beside `__shared__` goes, since the macro brings its own.
+    `static` beside `__shared__` goes, since the macro brings its own; attributes behind it, which
+    are CUDA's only because it is one itself, come before it.
     """
-    code = blank_hidden(text)
+    text = _replace(_ATTRIBUTED, _attributes_first, text)
+    text = _replace(_EXTERN_SHARED, _dynamic_array, text)
+    return _replace(_STATIC_SHARED, _static_array, text)
+
+
+def _replace(
+    pattern: re.Pattern[str], replacement: Callable[[re.Match[str], str], str], text: str
+) -> str:
+    """Return the text with what the pattern finds outside of comments and literals replaced."""
     pieces: list[str] = []
     position = 0
-    for found in _EXTERN_SHARED.finditer(code):
-        declaration = text[found.start("middle") : found.end("middle")]
-        before = text[found.start("before") : found.end("before")]
-        after, attributes = (text[slice(*found.span(n))] for n in ("after", "attributes"))
-        array = f'{declaration}[]{after} __asm__("{DYNAMIC_SHARED}") {attributes}'
-        pieces += [text[position : found.start()], f"extern __thread {before}{array};"]
+    for found in pattern.finditer(blank_hidden(text)):
+        pieces += [text[position : found.start()], replacement(found, text)]
         position = found.end()
-    rewritten = "".join([*pieces, text[position:]])
-    code = blank_hidden(rewritten)
-    for found in reversed(list(_STATIC_SHARED.finditer(code))):
-        space = found.group(1) or found.group(2)
-        rewritten = f"{rewritten[: found.start()]}{space}__shared__{rewritten[found.end() :]}"
-    return rewritten
+    return "".join([*pieces, text[position:]])
+
+
+def _attributes_first(found: re.Match[str], text: str) -> str:
+    return f"{text[slice(*found.span('attributes'))]} __shared__"
+
+
+def _static_array(found: re.Match[str], _: str) -> str:
+    return f"{found[1] or found[2]}__shared__"
+
+
+def _dynamic_array(found: re.Match[str], text: str) -> str:
+    between = "before" if found["before"] is not None else "between"
+    before = text[slice(*found.span(between))]
+    # The one array is aligned for all of them.
+    before = re.sub(rf"(?:alignas|__attribute__)\s*{_PARENTHESES}", _only_lines, before)
+    code = found.string
+    pieces: list[str] = []
+    position = found.start("middle")
+    for sizes in _SIZES_OF.finditer(code, position, found.end()):
+        pieces.append(f'{text[position : sizes.end()]} __asm__("{DYNAMIC_SHARED}") ')
+        position = sizes.end()
+    return f"extern __thread {before}{''.join(pieces)}{text[position : found.end()]}"
+
+
+def _only_lines(found: re.Match[str]) -> str:
+    return "\n" * found.group().count("\n")
 
 
 def dynamic_arrays(text: str) -> list[str]:
@@ -73,10 +106,11 @@ def dynamic_arrays(text: str) -> list[str]:
     code = blank_hidden(text)
     arrays: list[str] = []
     for found in _EXTERN_SHARED.finditer(code):
-        name = re.findall(r"\w+", found["middle"])[-1]
-        parts = (*_namespaces(code[: found.start()]), name)
-        nested = "".join(f"{len(part)}{part}" for part in parts)
-        arrays.append(name if len(parts) == 1 else f"_ZN{nested}E")
+        names = re.findall(r"\w+", found["middle"])[-1:] + re.findall(r"(\w+)\s*\[", found["more"])
+        scope = _namespaces(code[: found.start()])
+        for name in names:
+            nested = "".join(f"{len(part)}{part}" for part in (*scope, name))
+            arrays.append(f"_ZN{nested}E" if scope else name)
     return arrays
 
 

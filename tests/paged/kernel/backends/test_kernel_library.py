@@ -48,6 +48,7 @@ def test_a_source_without_entries_is_an_error() -> None:
         ("\n\n__global__ void k() { return undeclared; }", "<k>:3:"),
         ("__global__ void other() {}", "<entries>"),
         ('static_assert(VALUE == 3, "value");', "value"),
+        ("__device__ int absent(); __global__ void k(int* p) { *p = absent(); }", "`absent()'"),
     ],
 )
 def test_a_refused_source_gives_the_compilers_own_text(text: str, expected: str) -> None:

@@ -22,15 +22,48 @@ NAME = '__asm__("paged_dynamic_shared")'
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("extern __shared__ float x[];", f"extern __thread  float x[] {NAME};"),
-        ("extern  volatile __shared__ int x[ ] ;", f"extern __thread   volatile  int x[] {NAME};"),
+        ("extern __shared__ float x[];", f"extern __thread float x[] {NAME};"),
+        ("extern  volatile __shared__ int x[ ] ;", f"extern __thread volatile int x[ ] {NAME};"),
+        ("extern __shared__ int x[/*n*/];", f"extern __thread int x[/*n*/] {NAME};"),
         (
             "extern __shared__ __align__(16) char x[];",
-            f"extern __thread  __align__(16) char x[] {NAME};",
+            f"extern __thread __align__(16) char x[] {NAME};",
         ),
-        ("static __shared__ int x[4];", " __shared__ int x[4];"),
-        ("__shared__ static int x[4];", " __shared__ int x[4];"),
+        (
+            "extern __align__(sizeof(float4)) __shared__ float x[];",
+            f"extern __thread __align__(sizeof(float4)) float x[] {NAME};",
+        ),
+        (
+            "extern __attribute__((aligned(16))) __shared__ float x[];",
+            f"extern __thread float x[] {NAME};",
+        ),
+        (
+            "extern __shared__ float x[][8] __attribute__((aligned(16)));",
+            f"extern __thread float x[][8] {NAME} __attribute__((aligned(16)));",
+        ),
+        ("__shared__ extern float x[];", f"extern __thread float x[] {NAME};"),
+        (
+            "__shared__ alignas(16) extern float x[];",
+            f"alignas(16) extern __thread float x[] {NAME};",
+        ),
+        (
+            "extern __shared__ char x[], y[][2];",
+            f"extern __thread char x[] {NAME} , y[][2] {NAME};",
+        ),
+        (
+            "#define D(T, n) extern __shared__ T n[]",
+            f"#define D(T, n) extern __thread T n[] {NAME}",
+        ),
+        ("static __shared__ int x[4];", "__shared__ int x[4];"),
+        ("__shared__ static int x[4];", "__shared__ int x[4];"),
         ("__shared__ int x[4];", "__shared__ int x[4];"),
+        ("__shared__ alignas(16) T x[4];", "alignas(16) __shared__ T x[4];"),
+        ("__shared__ alignas(a(b(1))) T x[4];", "alignas(a(b(1))) __shared__ T x[4];"),
+        (
+            "__shared__ alignas(16) [[maybe_unused]] static T x;",
+            "alignas(16) [[maybe_unused]] __shared__ T x;",
+        ),
+        ("alignas(16) __shared__ T x[4];", "alignas(16) __shared__ T x[4];"),
         ("// extern __shared__ int x[];", "// extern __shared__ int x[];"),
         ('"extern __shared__ int x[];"', '"extern __shared__ int x[];"'),
         ("extern __shared__ int x;", "extern __shared__ int x;"),
@@ -45,7 +78,10 @@ def tokens(text: str) -> list[str]:
 
 
 def test_lines_stay_where_they_are() -> None:
-    text = "a\nextern __shared__\n  float\n  x[];\nb\nstatic\n__shared__ int y;\nc"
+    text = (
+        "a\nextern alignas(\n16) __shared__\n  float\n  x[];\nb\nstatic\n__shared__ int y;\n"
+        "__shared__ alignas(\n16)\nint z;\nc"
+    )
     assert rewrite_shared(text).count("\n") == text.count("\n")
     assert rewrite_shared(text).splitlines()[-1] == "c"
 
@@ -69,13 +105,14 @@ def test_dynamic_arrays_are_named_by_their_namespaces() -> None:
     extern __shared__ int one[];
     namespace a { namespace b::c { void f() { extern __shared__ int two[]; } }
     namespace { extern __shared__ int three[]; } }
-    void g() { if (x) { extern __shared__ int four[]; } }
+    void g() { if (x) { extern __shared__ int four[], five [ ]; } }
     """
     assert dynamic_arrays(text) == [
         "one",
         "_ZN1a1b1c3twoE",
         "_ZN1a12_GLOBAL__N_15threeE",
         "four",
+        "five",
     ]
 
 
