@@ -37,6 +37,10 @@ class ModelFileError(PagedError, ValueError):
     """A model's files are missing, malformed or contradict one another."""
 
 
+class DownloadError(PagedError):
+    """A model could not be fetched, is not what was published, or found no room."""
+
+
 class KernelSourceError(PagedError, ValueError):
     """A kernel's source or its description is missing, malformed or contradicts itself."""
 
@@ -59,6 +63,10 @@ class OperandError(PagedError, ValueError):
 
 class KernelRunError(PagedError):
     """A kernel crashed, deadlocked, failed an assertion or did not end."""
+
+
+class BadLogits(PagedError):
+    """A model gave no finite logits, so there is nothing to draw from."""
 
 
 class IntegrityError(PagedError, AssertionError):

@@ -1,0 +1,124 @@
+"""One token for each row of logits.
+
+Order of the steps, as in vLLM: logit bias, banned tokens, penalties; then greedy rows take
+the likeliest token, and others go on with temperature, min-p, top-k, top-p and a draw.
+
+The draw inverts the cumulative distribution in the order of ids at a number that depends
+on seed, sequence and place alone (see `philox`). Each row's arithmetic has a fixed order,
+so its token is the same whatever rows stand beside it, and in whatever order they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from paged.engine.logprobs import Logprobs, logprobs_of
+from paged.engine.penalties import add, penalize
+from paged.engine.philox import uniforms
+from paged.engine.sample_rows import SampleRows
+from paged.engine.truncation import least_in_nucleus, least_scores
+from paged.errors import BadLogits
+from paged.types import IndexArray, TokenArray
+
+# Logits that are worked on at once: what a core's cache holds, and on a GPU a bound on memory.
+_CHUNK_ELEMENTS = {"cpu": 2**18, "cuda": 2**25}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sampled:
+    """What was drawn.
+
+    tokens[R]. logprobs: those of the draws `SampleRows.logprob_rows`, in that order; None
+    where nobody asked.
+    """
+
+    tokens: TokenArray
+    logprobs: Logprobs | None
+
+
+def sample(logits: torch.Tensor, rows: SampleRows) -> Sampled:
+    """Draw a token for each row.
+
+    Shapes: logits[R, vocabulary] float32, on any device; not changed.
+    Raises: BadLogits if a row has no finite best token (NaN, or infinity).
+    """
+    scores = _changed(logits, rows)
+    tokens = _best_ids(scores)
+    best = scores.gather(1, tokens[:, None])
+    _check(best)
+    drawn = np.flatnonzero(rows.temperature > 0.0)
+    step = max(1, _CHUNK_ELEMENTS[logits.device.type] // logits.shape[1])
+    for start in range(0, len(drawn), step):
+        part = drawn[start : start + step]
+        places = torch.as_tensor(part, device=logits.device)
+        tokens[places] = _draw(scores[places] - best[places], rows, part)
+    chosen = tokens.to(torch.int32).cpu().numpy()
+    return Sampled(tokens=chosen, logprobs=_logprobs(logits, rows, chosen))
+
+
+def _changed(logits: torch.Tensor, rows: SampleRows) -> torch.Tensor:
+    """Logits after bias, bans and penalties: a copy, if anything changes them."""
+    if rows.biases is None and rows.banned is None and rows.history is None:
+        return logits
+    logits = logits.clone()
+    if rows.biases is not None:
+        add(logits, rows.biases)
+    if rows.banned is not None:
+        add(logits, rows.banned)
+    if rows.history is not None:
+        penalize(logits, rows.history)
+    return logits
+
+
+def _best_ids(scores: torch.Tensor) -> torch.Tensor:
+    """Return the likeliest token of each row, of equal ones the first; of NaNs the first."""
+    if scores.device.type == "cpu":
+        # numpy's argmax takes a tenth of the time of torch's, on one core.
+        return torch.as_tensor(scores.numpy().argmax(1))
+    return scores.argmax(1)
+
+
+def _check(best: torch.Tensor) -> None:
+    is_bad = ~best.isfinite()[:, 0]
+    if bool(is_bad.any()):
+        raise BadLogits(
+            f"expected a finite best logit in each row, got {best[is_bad][0].item()} in row"
+            f" {int(is_bad.nonzero()[0])} of {len(best)}; weights or a kernel are broken"
+        )
+
+
+def _draw(scores: torch.Tensor, rows: SampleRows, part: IndexArray) -> torch.Tensor:
+    """Draw from some rows, which lie at part[N] among all.
+
+    scores[N, vocabulary]: relative to the best of the row; mutated.
+    """
+    device = scores.device
+    scores /= torch.as_tensor(rows.temperature[part], dtype=scores.dtype, device=device)[:, None]
+    floors = least_scores(scores, min_p=rows.min_p[part], top_k=rows.top_k[part])
+    sums = _sums(scores, floors)
+    if (rows.top_p[part] < 1.0).any():
+        floors = least_in_nucleus(scores, sums[:, -1:], floors, rows.top_p[part])
+        sums = _sums(scores, floors)
+    numbers = uniforms(rows.seed[part], rows.sequence_index[part], rows.draw_index[part])
+    totals = sums[:, -1:]
+    targets = torch.as_tensor(numbers, device=device)[:, None] * totals
+    # Rounding may lift a number just below 1 to the total, which no sum exceeds.
+    targets = torch.minimum(targets, torch.nextafter(totals, torch.zeros_like(totals)))
+    return torch.searchsorted(sums, targets, right=True)[:, 0]
+
+
+def _sums(scores: torch.Tensor, floors: torch.Tensor) -> torch.Tensor:
+    """Sum up exp(scores) over the scores from the floors up; [N, vocabulary]."""
+    weights = torch.exp(scores).masked_fill_(scores < floors, 0.0)
+    # Twice as fast as to let cumsum convert.
+    return weights.double().cumsum(1)
+
+
+def _logprobs(logits: torch.Tensor, rows: SampleRows, tokens: TokenArray) -> Logprobs | None:
+    if not len(rows.logprob_rows):
+        return None
+    places = torch.as_tensor(rows.logprob_rows, device=logits.device)
+    return logprobs_of(logits[places], tokens[rows.logprob_rows], rows.num_logprobs)
