@@ -32,24 +32,34 @@ class AddressCheck:
     Attributes:
         filled: indices of the tensors that hold elements.
         neighbours: pairs of tensors that must not overlap.
+        alignments: indices of tensors with what their addresses must be multiples of, in bytes.
 
     """
 
     filled: tuple[int, ...]
     neighbours: tuple[_Neighbours, ...]
+    alignments: tuple[tuple[int, int], ...]
 
     def is_doubtful(self, addresses: Sequence[int]) -> bool:
-        """Return whether memory may be missing, or may be shared with a written tensor."""
+        """Return whether memory may be missing, misaligned, or shared with a written tensor."""
         if 0 in addresses and not all([addresses[i] for i in self.filled]):
+            return True
+        if any([addresses[i] % alignment_bytes for i, alignment_bytes in self.alignments]):
             return True
         return any([pair.may_overlap(addresses) for pair in self.neighbours])
 
 
 def address_check(spec: KernelSpec, tensors: Mapping[str, torch.Tensor]) -> AddressCheck:
     """Return the check for calls with tensors like these, by operand, in the order of addresses."""
+    alignments_bytes = {operand.name: operand.alignment_bytes for operand in spec.operands}
     return AddressCheck(
         filled=tuple(i for i, tensor in enumerate(tensors.values()) if tensor.numel()),
         neighbours=tuple(_neighbours(spec, tensors)),
+        alignments=tuple(
+            (i, alignments_bytes[name])
+            for i, name in enumerate(tensors)
+            if alignments_bytes[name] > 1
+        ),
     )
 
 

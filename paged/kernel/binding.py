@@ -203,6 +203,20 @@ class _Matcher:
                 f"the last axis of operand {operand.name!r} must have stride 1, got "
                 f"{tensor.stride(-1)}; pass .contiguous()"
             )
+        else:
+            self._match_alignment(operand, tensor)
+
+    def _match_alignment(self, operand: Operand, tensor: torch.Tensor) -> None:
+        item_bytes = tensor.element_size()
+        for size, stride in list(zip(tensor.shape, tensor.stride(), strict=True))[:-1]:
+            if is_open(stride) or is_open(size):
+                continue
+            if size > 1 and stride * item_bytes % operand.alignment_bytes:
+                self.refuse(
+                    f"strides of operand {operand.name!r} must be multiples of "
+                    f"{operand.alignment_bytes} bytes, got {tensor.stride()} elements of "
+                    f"{item_bytes} bytes; pad its rows, or pass .contiguous()"
+                )
 
     def derive(self) -> None:
         """Compute the symbols, then check the axes and conditions that depend on them."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from paged.errors import KernelSourceError
 from paged.kernel.spec import Launch, Operand
+from paged.kernel.suggestion import suggestion
 
 _LINE = re.compile(r"^[ \t]*//[ \t]*paged:[ \t]*(\w+)[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _CALL = re.compile(r"(grid|block|shared)\s*\(")
@@ -30,6 +31,7 @@ class Directives:
 
     Attributes:
         types: dtypes the variant takes for a type variable, fewer than its operation allows.
+        alignments_bytes: what addresses and strides of operands must be multiples of.
         max_registers: bound on registers per thread that the compile gate holds it to.
 
     """
@@ -40,6 +42,7 @@ class Directives:
     requires: tuple[str, ...] = ()
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     constants: tuple[str, ...] = ()
+    alignments_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
     workspaces: tuple[Operand, ...] = ()
     launches: tuple[Launch, ...] = ()
     max_registers: int | None = None
@@ -57,7 +60,8 @@ def parse_directives(text: str, label: str) -> Directives:
         key, value = match.groups()
         try:
             if key not in _READERS:
-                raise ValueError(f"expected one of {', '.join(_READERS)}, got {key!r}")
+                guess = suggestion(key, _READERS)
+                raise ValueError(f"expected one of {', '.join(_READERS)}, got {key!r}{guess}")
             found = _READERS[key](found, value)
         except ValueError as error:
             raise KernelSourceError(f"{label}:{line}: // paged: {key}: {error}") from error
@@ -104,6 +108,13 @@ def _workspace(found: Directives, value: str) -> Directives:
         raise ValueError(f"expected NAME DTYPE [SIZE ...], got {value!r}") from error
     workspace = Operand(name=name, dtype=dtype, shape=" ".join(axes), intent="workspace")
     return replace(found, workspaces=(*found.workspaces, workspace))
+
+
+def _align(found: Directives, value: str) -> Directives:
+    name, _, size = value.partition(" ")
+    if not size.strip().isdecimal():
+        raise ValueError(f"expected OPERAND BYTES, got {value!r}")
+    return replace(found, alignments_bytes={**found.alignments_bytes, name: int(size)})
 
 
 def _registers(found: Directives, value: str) -> Directives:
@@ -171,6 +182,7 @@ _READERS: Mapping[str, Callable[[Directives, str], Directives]] = {
     "require": _require,
     "types": _types,
     "constant": _constant,
+    "align": _align,
     "workspace": _workspace,
     "launch": _launch,
     "registers": _registers,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from paged.errors import KernelSourceError
+from paged.kernel.suggestion import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def element_type(name: str) -> ElementType:
     """Return the element type of a name. Raises KernelSourceError for an unknown one."""
     if name not in ELEMENT_TYPES:
         known = ", ".join(ELEMENT_TYPES)
-        raise KernelSourceError(f"expected a dtype of {known}; got {name!r}")
+        guess = suggestion(name, ELEMENT_TYPES)
+        raise KernelSourceError(f"expected a dtype of {known}; got {name!r}{guess}")
     return ELEMENT_TYPES[name]
 
 

@@ -30,14 +30,15 @@ MAX_OVERLAP_WORK = 10_000
 def check_memory(binding: Binding) -> None:
     """Refuse operands whose memory is missing or would be written in several ways.
 
-    Raises: OperandError, before anything runs, for tensors without memory (meta, fake, released),
+    Raises: OperandError, before anything runs, for tensors without memory (meta, fake, released)
+        or at an address that is less aligned than the spec asks,
         and for written operands with several indices for one element, or with elements of another
         operand.
     """
     spec = binding.spec
     present = [(o, t) for o in spec.operands if (t := binding.tensors[o.name]) is not None]
     for operand, tensor in present:
-        fault = _absence(tensor)
+        fault = _absence(tensor) or _misalignment(operand, tensor)
         if fault is None and operand.intent == "inout":
             fault = _repetition(tensor)
         if fault is not None:
@@ -99,6 +100,16 @@ def _absence(tensor: torch.Tensor) -> str | None:
     if address == 0:
         return f"is a {type(tensor).__name__} without memory of its own"
     return None
+
+
+def _misalignment(operand: Operand, tensor: torch.Tensor) -> str | None:
+    past_bytes = tensor.data_ptr() % operand.alignment_bytes
+    if past_bytes == 0:
+        return None
+    return (
+        f"must begin at a multiple of {operand.alignment_bytes} bytes, got an address "
+        f"{past_bytes} bytes past one; pass a clone()"
+    )
 
 
 def _repetition(tensor: torch.Tensor) -> str | None:

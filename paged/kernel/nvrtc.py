@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paged.errors import KernelCompileError
+from paged.kernel.entries import entry_hints
 from paged.kernel.source import KernelSource
 from paged.kernel.toolkit import Toolkit, find_toolkit, show
 
@@ -70,7 +71,7 @@ def compile_cubin(source: KernelSource, arch: str) -> Cubin:
         if not compiled:
             raise KernelCompileError(
                 f"NVRTC {show(toolkit.version)} refused {source.label} for {arch} "
-                f"(entries: {', '.join(source.entries)}):\n{program.log()}"
+                f"(entries: {', '.join(source.entries)}):\n{entry_hints(source)}{program.log()}"
             )
         symbols = tuple((entry, program.symbol(entry)) for entry in source.entries)
         return Cubin(arch=arch, image=program.image(), symbols=symbols, log=program.log())

@@ -46,6 +46,8 @@ def _operand_row(spec: KernelSpec, operand: Operand) -> tuple[str, ...]:
     kind = operand.dtype if dtypes is None else f"{operand.dtype}: {', '.join(dtypes)}"
     layout = "strided" if operand.strided else "contiguous"
     notes = ", optional" if operand.is_optional else ""
+    if operand.alignment_bytes > 1:
+        notes += f", aligned to {operand.alignment_bytes} bytes"
     notes += ", a variable of the source" if operand.is_variable else ""
     shape = operand.shape.replace("*", r"\*")
     return f"`{operand.name}`", kind, f"[{shape}]", operand.intent, layout + notes

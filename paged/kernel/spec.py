@@ -19,6 +19,7 @@ from paged.kernel.dtypes import element_type
 from paged.kernel.expression import Expression, expression
 from paged.kernel.launch import Intent
 from paged.kernel.source import read_source
+from paged.kernel.suggestion import suggestion
 from paged.kernel.work import Cost
 
 Passing = Literal["parameters", "struct"]
@@ -33,14 +34,19 @@ class Operand:
     """A tensor that a kernel reads or writes.
 
     Attributes:
+        name: what errors, expressions and the kernel's struct call it.
         shape: axes separated by blanks: sizes by name, integers, or expressions without blanks
             (`head_dim+2`).
         dtype: a dtype's name, or a type variable of the spec.
+        intent: `in` is read; `inout` is given, and written too; `out` is allocated and returned;
+            `workspace` is allocated for the call.
         strided: whether the outer axes may have any strides, which the kernel is then passed.
             The innermost axis is always contiguous.
         is_optional: whether None may be given; the kernel then gets a null pointer.
         is_variable: whether the kernel reads it from the `__constant__` or `__device__` variable
             of this name, not through a parameter.
+        alignment_bytes: what the address of the first element must be a multiple of, and the
+            strides of a strided operand too; vector loads need the size of their vector.
 
     """
 
@@ -51,6 +57,7 @@ class Operand:
     strided: bool = False
     is_optional: bool = False
     is_variable: bool = False
+    alignment_bytes: int = 1
 
     @property
     def axes(self) -> tuple[Expression, ...]:
@@ -161,20 +168,34 @@ class KernelSpec:
             self._refuse("the name must be an identifier, for it names a struct and a build")
         if not self.launches:
             self._refuse("expected at least one launch, got none")
+        self._check_source()
         for operand in self.operands:
-            if operand.intent not in get_args(Intent):
-                self._refuse(
-                    f"intent of {operand.name!r} must be one of {', '.join(get_args(Intent))}, "
-                    f"got {operand.intent!r}"
-                )
-            if operand.dtype not in self.types:
-                element_type(operand.dtype)
+            self._check_operand(operand)
         for dtype in (d for allowed in self.types.values() for d in allowed):
             element_type(dtype)
         self._check_entries()
         self._check_sizes()
         if self.parameters is not None:
             self._check_parameters(self.parameters)
+
+    def _check_source(self) -> None:
+        text = self.source
+        if isinstance(text, str) and text.endswith((".cu", ".cuh")) and "\n" not in text:
+            self._refuse(f"source is CUDA text or a Path; for the file pass Path({text!r})")
+
+    def _check_operand(self, operand: Operand) -> None:
+        if operand.intent not in get_args(Intent):
+            self._refuse(
+                f"intent of {operand.name!r} must be one of {', '.join(get_args(Intent))}, "
+                f"got {operand.intent!r}"
+            )
+        alignment_bytes = operand.alignment_bytes
+        if alignment_bytes < 1 or alignment_bytes & (alignment_bytes - 1):
+            self._refuse(
+                f"alignment_bytes of {operand.name!r} must be a power of two, got {alignment_bytes}"
+            )
+        if operand.dtype not in self.types:
+            element_type(operand.dtype)
 
     def _check_entries(self) -> None:
         for launch in self.launches:
@@ -203,16 +224,22 @@ class KernelSpec:
         for text in texts:
             unknown = sorted(expression(text).names - known)
             if unknown:
-                self._refuse(f"{text!r} names {', '.join(unknown)}, which no operand's shape has")
-        unknown = sorted(set(self.constants) - known)
-        if unknown:
-            self._refuse(f"constants must be sizes of operands or symbols; got {unknown[0]!r}")
+                self._refuse(
+                    f"{text!r} names {', '.join(unknown)}, which no operand's shape has"
+                    f"{suggestion(unknown[0], known)}"
+                )
+        for name in sorted(set(self.constants) - known):
+            self._refuse(
+                f"constants must be sizes of operands or symbols; got {name!r}"
+                f"{suggestion(name, known)}"
+            )
 
     def _check_parameters(self, parameters: tuple[str, ...]) -> None:
         known = {o.name for o in self.operands} | {s.name for s in self.scalars} | set(self.sizes)
         for name in parameters:
             if name not in known:
-                self._refuse(f"parameter {name!r} is no operand, scalar or size")
+                guess = suggestion(name, known)
+                self._refuse(f"parameter {name!r} is no operand, scalar or size{guess}")
         pointers = {o.name for o in self.operands if not o.is_variable}
         missing = sorted((pointers | {s.name for s in self.scalars}) - set(parameters))
         if missing:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paged.errors import KernelSourceError
 from paged.kernel.directives import Directives, parse_directives
 from paged.kernel.op import Op
 from paged.kernel.source import read_source
-from paged.kernel.spec import KernelSpec
+from paged.kernel.spec import KernelSpec, Operand
+from paged.kernel.suggestion import suggestion
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,9 +69,15 @@ def find_variant(op: Op, name: str) -> Variant:
     if name not in shipped:
         raise KernelSourceError(
             f"expected a variant of {op.name}: {', '.join(shipped)}, or a path to a .cu file; "
-            f"got {name!r}"
+            f"got {name!r}{kernel_suggestion(name, shipped)}"
         )
     return load_variant(op, shipped[name])
+
+
+def kernel_suggestion(name: str, known: Iterable[str]) -> str:
+    """Return what a name that is no kernel's was meant to be: a file, or the name most like it."""
+    file = f"{name}.cu"
+    return f"; did you mean {file!r}?" if Path(file).is_file() else suggestion(name, known)
 
 
 def _spec(op: Op, path: Path, directives: Directives) -> KernelSpec:
@@ -80,7 +87,7 @@ def _spec(op: Op, path: Path, directives: Directives) -> KernelSpec:
             name=op.name,
             source=path,
             launches=directives.launches,
-            operands=op.operands + directives.workspaces,
+            operands=_aligned(op, path, directives) + directives.workspaces,
             scalars=op.scalars,
             types=types,
             symbols={**op.symbols, **directives.symbols},
@@ -92,6 +99,19 @@ def _spec(op: Op, path: Path, directives: Directives) -> KernelSpec:
         )
     except KernelSourceError as error:
         raise KernelSourceError(f"{path}: {error}") from error
+
+
+def _aligned(op: Op, path: Path, directives: Directives) -> tuple[Operand, ...]:
+    names = [operand.name for operand in op.operands]
+    for name in directives.alignments_bytes:
+        if name not in names:
+            raise KernelSourceError(
+                f"{path}: {op.name} has no operand {name!r} to align{suggestion(name, names)}"
+            )
+    return tuple(
+        replace(o, alignment_bytes=directives.alignments_bytes.get(o.name, o.alignment_bytes))
+        for o in op.operands
+    )
 
 
 def _narrowed(

@@ -10,7 +10,13 @@ from paged.kernel.choice import parse_choice
 from paged.kernel.directives import parse_directives
 from paged.kernel.registry import OP_NAMES, find_op, ops
 from paged.kernel.source import read_source
-from paged.kernel.variant import Variant, find_variant, load_variant, shipped_variants
+from paged.kernel.variant import (
+    Variant,
+    find_variant,
+    kernel_suggestion,
+    load_variant,
+    shipped_variants,
+)
 
 FORMS = "OP, OP=VARIANT or FILE.cu"
 
@@ -41,6 +47,7 @@ def _variants(text: str) -> list[Variant]:
     if text not in ops():
         raise KernelSourceError(
             f"expected {FORMS}, with OP one of {', '.join(OP_NAMES)}; got {text!r}"
+            f"{kernel_suggestion(text, OP_NAMES)}"
         )
     op = ops()[text]
     return [load_variant(op, path) for path in shipped_variants(op).values()]

@@ -27,6 +27,7 @@ from paged.kernel.backends.runtime_library import (
 from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
 from paged.kernel.backends.translation import translate, translate_headers
+from paged.kernel.entries import entry_hints
 from paged.kernel.source import KernelSource
 
 MAX_PARAMETERS = 1024
@@ -135,6 +136,7 @@ def _compile(
     image, messages = compiler.compile(text, arguments, translate_headers(source))
     if image is None:
         raise KernelCompileError(
-            f"{' '.join(compiler.command)} cannot compile {source.label}:\n{messages}"
+            f"{' '.join(compiler.command)} cannot compile {source.label}:\n"
+            f"{entry_hints(source)}{messages}"
         )
     return image

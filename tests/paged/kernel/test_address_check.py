@@ -16,7 +16,7 @@ SPEC = KernelSpec(
         Operand(name="y", shape="n", dtype="int8", intent="inout"),
         Operand(name="z", shape="n", dtype="int8", intent="inout"),
         Operand(name="none", shape="zero", dtype="int8"),
-        Operand(name="out", shape="n", dtype="int8", intent="out"),
+        Operand(name="out", shape="n", dtype="int8", intent="out", alignment_bytes=4),
     ),
 )
 CHECK = address_check(
@@ -44,3 +44,8 @@ def test_written_tensors_stand_alone() -> None:
 
 def test_an_output_is_allocated_apart() -> None:
     assert not CHECK.is_doubtful([100, 200, 300, 0, 100])
+
+
+def test_addresses_are_aligned_as_asked() -> None:
+    assert not CHECK.is_doubtful([101, 201, 301, 0, 400])
+    assert CHECK.is_doubtful([101, 201, 301, 0, 402])

@@ -149,6 +149,16 @@ def test_empty_and_strided_operands_pass() -> None:
     assert bind(SPEC, empty, {"max_rows": 1}).outputs[0].shape == (0, 3)
 
 
+def test_rows_of_an_aligned_operand_are_aligned() -> None:
+    first, *others = SPEC.operands
+    spec = replace(SPEC, operands=(replace(first, alignment_bytes=16), *others))
+    for pitch, last in ((12, 8), (8, 8)):
+        bind(spec, operands(x=torch.zeros(5, pitch)[:, :last]), {"max_rows": 7})
+    reason = r"strides of operand 'x' must be multiples of 16 bytes, got \(9, 1\) elements of 4"
+    with pytest.raises(OperandError, match=reason):
+        bind(spec, operands(x=torch.zeros(5, 9)[:, :8]), {"max_rows": 7})
+
+
 def test_sizes_beyond_32_bits_are_refused() -> None:
     x = torch.zeros(1, 1).expand(2**31, 1)
     spec = KernelSpec(

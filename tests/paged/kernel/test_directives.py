@@ -17,6 +17,7 @@ TEXT = """\
 // paged: require    num_splits < 1000
 // paged: types      kv_t = float16 bfloat16
 // paged: constant   head_dim group_size
+// paged: align      query 16
 // paged: workspace  partial float32 num_tokens num_splits head_dim+2
 // paged: launch     split<{kv_t}> grid(cdiv(num_tokens, 2), num_splits) block(32, 4) shared(4*max(a, b))
 // paged: launch     combine grid(num_tokens) block(128)
@@ -34,6 +35,7 @@ def test_every_directive() -> None:
     assert found.requires == ("head_dim % 8 == 0", "num_splits < 1000")
     assert found.types == {"kv_t": ("float16", "bfloat16")}
     assert found.constants == ("head_dim", "group_size")
+    assert found.alignments_bytes == {"query": 16}
     assert found.workspaces == (
         Operand(
             name="partial",
@@ -72,6 +74,9 @@ def test_indented_lines_count() -> None:
         ("claim a", "expected ARCH OPCODE, got 'a'"),
         ("claim a b c", "expected ARCH OPCODE, got 'a b c'"),
         ("workspace partial", r"expected NAME DTYPE \[SIZE ...\], got 'partial'"),
+        ("align query", "expected OPERAND BYTES, got 'query'"),
+        ("align query x", "expected OPERAND BYTES, got 'query x'"),
+        ("sumary x", "got 'sumary'; did you mean 'summary'"),
         ("registers -3", "expected the most registers a thread may have, got '-3'"),
     ],
 )

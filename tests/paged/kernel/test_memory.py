@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,18 @@ def test_operations_need_memory_too(device: str) -> None:
         operands = [mode.from_tensor(t) for t in operands]
     with pytest.raises(OperandError, match=r"copy_blocks: operand 'kv_pool' is .* memory"):
         op_call("copy_blocks", *operands)
+
+
+def test_vector_loads_need_aligned_operands() -> None:
+    first, second = SPEC.operands
+    spec = replace(SPEC, operands=(replace(first, alignment_bytes=16), second))
+    memory, y = torch.arange(16.0), torch.zeros(8)
+    assert memory.data_ptr() % 16 == 0
+    kernel_call(spec, memory[4:12], y, interpret=True)
+    assert torch.equal(y, memory[4:12])
+    reason = "operand 'x' must begin at a multiple of 16 bytes, got an address 8 bytes past one"
+    with pytest.raises(OperandError, match=reason):
+        kernel_call(spec, memory[2:10], y, interpret=True)
 
 
 def test_extents() -> None:

@@ -20,7 +20,7 @@ SPEC = KernelSpec(
         Operand(name="x", shape="n n*2", dtype="t", strided=True),
         Operand(name="bias", shape="n", dtype="float32", is_optional=True),
         Operand(name="table", shape="4", dtype="float32", is_variable=True),
-        Operand(name="y", shape="n", dtype="t", intent="out"),
+        Operand(name="y", shape="n", dtype="t", intent="out", alignment_bytes=16),
     ),
     scalars=(
         Scalar(name="scale", dtype="float32", default=0.5),
@@ -42,6 +42,7 @@ SPEC = KernelSpec(
         r"| `x` | t: float32, float16 | [n n\*2] | in | strided |",
         "| `bias` | float32 | [n] | in | contiguous, optional |",
         "| `table` | float32 | [4] | in | contiguous, a variable of the source |",
+        "| `y` | t: float32, float16 | [n] | out | contiguous, aligned to 16 bytes |",
         "| `scale` | float32 | 0.5 unless given |",
         "| `window` | int32 | optional |",
         "| `total` | int64 | computed: `n*m` |",

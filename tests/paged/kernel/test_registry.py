@@ -19,6 +19,8 @@ def test_operations_are_found_by_name() -> None:
     assert all(find_op(name).name == name for name in OP_NAMES)
     with pytest.raises(KernelSourceError, match=r"expected an op of attention, .*got 'softmax'"):
         find_op("softmax")
+    with pytest.raises(KernelSourceError, match="got 'copy_block'; did you mean 'copy_blocks'"):
+        find_op("copy_block")
 
 
 @pytest.mark.parametrize("name", ["copy_blocks", "write_kv"])

@@ -46,8 +46,21 @@ def test_variants_are_the_files_of_the_folder(op: Op, tmp_path: Path) -> None:
     variant = find_variant(op, "plain")
     assert variant.spec.summary == "one"
     assert variant.spec.source == tmp_path / "twice_plain.cu"
-    with pytest.raises(KernelSourceError, match=r"twice: plain, wide, or a path.*got 'plane'"):
+    with pytest.raises(
+        KernelSourceError, match=r"twice: plain, wide, or a path.*'plane'; did you mean 'plain'"
+    ):
         find_variant(op, "plane")
+
+
+def test_a_file_without_its_ending_is_recognised(
+    op: Op, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.cu").write_text(FILE)
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(KernelSourceError, match=r"got 'mine'; did you mean 'mine\.cu'"):
+        find_variant(op, "mine")
 
 
 def test_a_file_narrows_types_and_adds_to_the_operation(op: Op, tmp_path: Path) -> None:
@@ -55,11 +68,13 @@ def test_a_file_narrows_types_and_adds_to_the_operation(op: Op, tmp_path: Path) 
     file.write_text(
         FILE + "// paged: types t = float16\n// paged: symbol m = n*2\n"
         "// paged: workspace w float32 m\n// paged: require n > 0\n// paged: constant m\n"
+        "// paged: align x 16\n"
     )
     spec = find_variant(op, str(file)).spec
     assert spec.types == {"t": ("float16",)}
     assert spec.sizes == ("n", "m")
     assert [o.intent for o in spec.operands] == ["in", "out", "workspace"]
+    assert [o.alignment_bytes for o in spec.operands] == [16, 1, 1]
     assert (spec.requires, spec.constants) == (("n > 0",), ("m",))
 
 
@@ -70,6 +85,8 @@ def test_a_file_narrows_types_and_adds_to_the_operation(op: Op, tmp_path: Path) 
         (FILE.replace("op twice", "op once"), "got op 'once'"),
         (FILE + "// paged: types t = float64\n", "twice takes no float64 for t"),
         (FILE + "// paged: types u = float32\n", "it takes no such type"),
+        (FILE + "// paged: align xs 16\n", "no operand 'xs' to align; did you mean 'x'"),
+        (FILE + "// paged: align x 3\n", "alignment_bytes of 'x' must be a power of two, got 3"),
         (FILE + "// paged: require m > 0\n", "'m > 0' names m"),
         ("// paged: op twice\n", "at least one launch"),
     ],

@@ -14,6 +14,9 @@ from paged.cli.main import main
     [
         (["show", "attention=v77"], "expected a variant of attention: "),
         (["show", "attentoin"], "expected OP, OP=VARIANT or FILE.cu, with OP one of attention"),
+        (["run", "attentoin"], "got 'attentoin'; did you mean 'attention'?"),
+        (["run", "attentoin=v0"], "got 'attentoin'; did you mean 'attention'?"),
+        (["run", "copy_blocks=vectro"], "got 'vectro'; did you mean 'vector'?"),
         (["show", "gone.cu"], "cannot read kernel source gone.cu"),
         (["run", "copy_blocks="], "expected OP=VARIANT or OP=FILE.cu"),
         (["new", "no/such/folder/mine"], "cannot write no/such/folder/mine.cu"),
@@ -35,3 +38,12 @@ def test_what_names_nothing_is_one_line(
     assert reason in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_without_its_ending_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.cu").touch()
+    assert main(["kernels", "run", "mine"]) == 2
+    assert "got 'mine'; did you mean 'mine.cu'?" in capsys.readouterr().err

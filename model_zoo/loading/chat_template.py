@@ -1,0 +1,78 @@
+"""A model's chat template, rendered as transformers renders it.
+
+The template is a program that came with the model: it runs in Jinja's sandbox, on plain data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from model_zoo.loading.tokenizer import Message
+from paged.errors import ModelFileError, RequestRefused
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+class ChatTemplate:
+    """A template and the special tokens that it may name, such as `bos_token`."""
+
+    def __init__(self, text: str, *, source: str, special_tokens: Mapping[str, str]) -> None:
+        self._text = text
+        self._source = source
+        self._special_tokens = special_tokens
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        *,
+        add_generation_prompt: bool,
+        variables: Mapping[str, object],
+    ) -> str:
+        """Return the prompt for a chat.
+
+        variables: what the template may know besides: `tools`, `documents`, options of its own.
+        Raises ModelFileError for a malformed template, RequestRefused where it refuses the chat.
+        """
+        from jinja2 import TemplateError
+
+        template = self._compiled
+        given = {
+            **self._special_tokens,
+            **{"tools": None, "documents": None},
+            **_plain(variables),
+            "messages": _plain(messages),
+            "add_generation_prompt": add_generation_prompt,
+        }
+        try:
+            return template.render(given)
+        # A template's own arithmetic, look-ups and calls may fail on messages of another form.
+        except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+            raise RequestRefused(
+                f"the chat template of {self._source} refuses these messages: {error!s:.300}"
+            ) from error
+
+    @cached_property
+    def _compiled(self) -> Template:
+        from jinja2 import TemplateError
+
+        from model_zoo.loading.template_environment import environment
+
+        try:
+            return environment().from_string(self._text)
+        except (TemplateError, RecursionError) as error:
+            raise ModelFileError(
+                f"{self._source}: the chat template is malformed: {error!s:.300}"
+            ) from error
+
+
+def _plain(value: object) -> object:
+    """Return a copy made of nothing but what JSON has, so that a template can call no method."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RequestRefused(f"messages must be plain JSON data: {error!s:.200}") from error
+

@@ -1,0 +1,33 @@
+"""The configuration of a folder: config.json, and what generation_config.json says of ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from model_zoo.config import ModelConfig
+from model_zoo.fields import Fields
+from model_zoo.loading.json_file import read_object, read_object_if_present
+from model_zoo.registry import config_from_hf
+
+_END = "eos_token_id"
+
+
+def load_folder_config(folder: Path) -> ModelConfig:
+    """Read a folder's configuration. Raises ModelFileError or ConfigError.
+
+    The tokens that end an answer are those that generation_config.json lists, if it does.
+    """
+    path = folder / "config.json"
+    values = read_object(path) | {_END: list(end_ids(folder))}
+    return config_from_hf(values, source=str(path))
+
+
+def end_ids(folder: Path) -> tuple[int, ...]:
+    """Return the ids that end an answer. Raises ModelFileError or ConfigError."""
+    for name in ("generation_config.json", "config.json"):
+        path = folder / name
+        values = read_object_if_present(path)
+        found = Fields(values=values, source=str(path)).ids(_END)
+        if found:
+            return found
+    return ()

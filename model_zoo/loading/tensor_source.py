@@ -1,0 +1,27 @@
+"""Tensors of a checkpoint, by the names that transformers gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+
+
+class TensorSource(Protocol):
+    """Where weights come from; nothing is read before it is asked for.
+
+    Attributes:
+        source: what errors call the files.
+        shapes: of every tensor, by name.
+
+    """
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
+
+    def read_into(self, name: str, out: torch.Tensor) -> None:
+        """Copy a tensor into one of its shape, of any float dtype. Raises ModelFileError."""
+        ...

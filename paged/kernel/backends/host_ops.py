@@ -1,0 +1,71 @@
+"""Operations with a host kernel, `paged_host_<name>` in `kernels_cu/host/`.
+
+The kernel gets the operation's struct (`host_records.h`), the element types of its type variables
+in the spec's order, and the number of threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int, c_void_p
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from paged.errors import OperandError
+from paged.kernel.backends.host import Host
+from paged.kernel.backends.host_records import ELEMENT_CODES
+from paged.kernel.binding import Outputs, bind, returned
+from paged.kernel.call import plans_for
+from paged.kernel.memory import check_memory
+from paged.kernel.op import Op
+from paged.kernel.plan import Build, ReadyCall
+from paged.kernel.plans import Given
+from paged.kernel.spec import KernelSpec, Launch
+
+HOST_OPS: tuple[str, ...] = ()
+"""Names of the operations that have one."""
+
+
+def run_host_op(op: Op, given: Given, host: Host) -> Outputs:
+    """Serve a call of an operation with its host kernel.
+
+    Mutates: inout operands.
+    Raises: OperandError before anything runs.
+    """
+    plans = plans_for(_spec(op))
+    call = plans.ready(given)
+    if call is None:
+        binding = bind(_spec(op), given.operands, given.numbers)
+        check_memory(binding)
+        call = plans.add(binding)
+    _run(call, op, host)
+    return returned(call.outputs)
+
+
+def _run(call: ReadyCall, op: Op, host: Host) -> None:
+    function = _function(host, op.name)
+    for launch in call.launches:
+        if launch.device is not None and launch.device.type != "cpu":
+            raise OperandError(
+                f"{op.name}: the host backend runs on CPU tensors, got {launch.device}"
+            )
+        types = _type_codes(call.build)
+        function(launch.arguments[0].ctypes.data, types, host.num_threads)
+
+
+@lru_cache(maxsize=64)
+def _spec(op: Op) -> KernelSpec:
+    """Return the operation as a spec with one launch, which is the call of the function."""
+    return replace(op.signature, launches=(Launch(entry=op.name, grid=1, block=1),))
+
+
+@lru_cache(maxsize=256)
+def _function(host: Host, op_name: str) -> Any:
+    return host.function(f"paged_host_{op_name}", c_void_p, c_void_p, c_int)
+
+
+@lru_cache(maxsize=256)
+def _type_codes(build: Build) -> ctypes.Array[c_int]:
+    codes = [ELEMENT_CODES[name] for _, name in build[0]]
+    return (c_int * len(codes))(*codes)
