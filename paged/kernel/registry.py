@@ -10,13 +10,14 @@ from pathlib import Path
 import torch
 
 from paged.errors import KernelSourceError
+from paged.kernel.backends.host import find_host, load_host
+from paged.kernel.backends.host_ops import HOST_OPS, run_host_op
 from paged.kernel.binding import Number, Outputs, bind, padded, returned
 from paged.kernel.call import plans_for, run_kernel
-from paged.kernel.choice import REFERENCE, current_choices
+from paged.kernel.choice import HOST, REFERENCE, Choices, current_choices
 from paged.kernel.memory import check_memory, check_writable
 from paged.kernel.op import Op
 from paged.kernel.plans import Given
-from paged.kernel.suggestion import suggestion
 from paged.kernel.variant import Variant, find_variant, load_variant, shipped_variants
 
 OP_NAMES = (
@@ -38,8 +39,7 @@ def ops() -> Mapping[str, Op]:
 def find_op(name: str) -> Op:
     """Return an operation. Raises KernelSourceError, which lists them."""
     if name not in OP_NAMES:
-        guess = suggestion(name, OP_NAMES)
-        raise KernelSourceError(f"expected an op of {', '.join(OP_NAMES)}; got {name!r}{guess}")
+        raise KernelSourceError(f"expected an op of {', '.join(OP_NAMES)}; got {name!r}")
     return ops()[name]
 
 
@@ -49,8 +49,11 @@ def resolve_variant(op_name: str, variant: str) -> str:
     Raises: KernelSourceError unless the operation exists and the variant can serve it.
     """
     op = find_op(op_name)
-    if variant == REFERENCE:
+    if variant == REFERENCE or (variant == HOST and op_name in HOST_OPS):
         return variant
+    if variant == HOST:
+        served = ", ".join(HOST_OPS) or "none"
+        raise KernelSourceError(f"{op_name} has no host kernel; operations that have: {served}")
     found = find_variant(op, variant)
     return str(found.path) if variant.endswith(".cu") else variant
 
@@ -58,10 +61,10 @@ def resolve_variant(op_name: str, variant: str) -> str:
 def run_op(
     op: Op, operands: Sequence[torch.Tensor | None], numbers: Mapping[str, Number | None]
 ) -> Outputs:
-    """Serve one call with the kernel in force: on a GPU, in the interpreter, or in torch.
+    """Serve one call with the kernel in force: on a GPU, on the host, interpreted, or in torch.
 
-    On a GPU the default is the operation's own choice; on the CPU it is the reference, for the
-    interpreter is made to check kernels, not to be fast.
+    On a GPU the default is the operation's own choice; on the CPU it is the host kernel, or the
+    reference where there is none: the interpreter is made to check kernels, not to be fast.
 
     Mutates: inout operands.
     Raises: OperandError before anything runs, and all that `kernel_call` raises.
@@ -70,13 +73,21 @@ def run_op(
     padding = padded(op.signature, operands)
     on_gpu = any(isinstance(t, torch.Tensor) and t.is_cuda for t in padding)
     name = choices.variants.get(op.name)
-    if name == REFERENCE or (name is None and not on_gpu):
+    if name is None and not on_gpu:
+        name = _cpu_default(op, choices)
+    if name == REFERENCE:
         return run_reference(op, padding, numbers)
     given = Given.of(padding, numbers)
+    if name == HOST:
+        return run_host_op(op, given, load_host(choices.host))
     if name is None:
         name = op.choose(plans_for(op.signature).check(given))
     spec = current_variant(op, name).spec
     return run_kernel(spec, given, False if on_gpu else choices.interpret)
+
+
+def _cpu_default(op: Op, choices: Choices) -> str:
+    return HOST if op.name in HOST_OPS and find_host(choices.host) is not None else REFERENCE
 
 
 def run_reference(
