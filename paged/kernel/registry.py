@@ -18,6 +18,7 @@ from paged.kernel.choice import HOST, REFERENCE, Choices, current_choices
 from paged.kernel.memory import check_memory, check_writable
 from paged.kernel.op import Op
 from paged.kernel.plans import Given
+from paged.kernel.suggestion import suggestion
 from paged.kernel.variant import Variant, find_variant, load_variant, shipped_variants
 
 OP_NAMES = (
@@ -39,7 +40,8 @@ def ops() -> Mapping[str, Op]:
 def find_op(name: str) -> Op:
     """Return an operation. Raises KernelSourceError, which lists them."""
     if name not in OP_NAMES:
-        raise KernelSourceError(f"expected an op of {', '.join(OP_NAMES)}; got {name!r}")
+        guess = suggestion(name, OP_NAMES)
+        raise KernelSourceError(f"expected an op of {', '.join(OP_NAMES)}; got {name!r}{guess}")
     return ops()[name]
 
 
