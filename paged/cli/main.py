@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -51,8 +53,26 @@ def _version() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `paged` with the arguments of the command line and return the exit status."""
+    """Run `paged` with the arguments of the command line and return the exit status.
+
+    A reader that stops, such as `head`, ends the command quietly, with the status that a shell
+    gives to programs that a closed pipe ends.
+    """
     given = sys.argv[1:] if arguments is None else arguments
+    try:
+        try:
+            return _run(given)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # what is still buffered has no reader either, and Python would write it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _run(given: Sequence[str]) -> int:
     try:
         parser = build_parser(given)
         parsed = parser.parse_args(given)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -13,6 +15,8 @@ import pytest
 from paged.cli import main as cli
 from paged.cli.command import Command
 from paged.errors import ConfigError
+
+PAGED = Path(sys.executable).with_name("paged")
 
 
 def _command(error: Exception | None) -> Command:
@@ -88,9 +92,34 @@ def test_a_command_gets_its_own_flags_and_sets_the_exit_status(
 
 
 def test_the_console_script_is_installed() -> None:
-    script = Path(sys.executable).with_name("paged")
-    printed = subprocess.run([script, "allocators"], capture_output=True, text=True, check=True)
+    printed = subprocess.run([PAGED, "allocators"], capture_output=True, text=True, check=True)
     assert printed.stdout.startswith("paged ")
+
+
+@pytest.mark.parametrize("arguments", [["allocators"], ["--help"], ["nonsense"]])
+def test_a_reader_that_stops_ends_the_command_quietly(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        streams = {"stdout": closed, "stderr": subprocess.PIPE}
+        if arguments == ["nonsense"]:
+            streams = {"stdout": subprocess.PIPE, "stderr": closed}
+        # argparse says nothing of a write that fails, and without a buffer its own do
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+        ended = subprocess.run(
+            [PAGED, *arguments], check=False, text=True, env=environment, **streams
+        )
+    assert ended.returncode == (2 if arguments == ["nonsense"] else 141)
+    assert not ended.stdout
+    assert not ended.stderr
+
+
+def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: Namespace) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "COMMANDS", (replace(_command(None), run=interrupted),))
+    assert cli.main(["probe"]) == 130
 
 
 def test_from_source_the_command_runs_without_an_installation(
