@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from model_zoo.loading.tokenizer import Message
 from paged.errors import ModelFileError, RequestRefused
@@ -40,10 +40,10 @@ class ChatTemplate:
         from jinja2 import TemplateError
 
         template = self._compiled
-        given = {
+        given: dict[str, object] = {
             **self._special_tokens,
             **{"tools": None, "documents": None},
-            **_plain(variables),
+            **cast("dict[str, object]", _plain(variables)),
             "messages": _plain(messages),
             "add_generation_prompt": add_generation_prompt,
         }
@@ -75,4 +75,3 @@ def _plain(value: object) -> object:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise RequestRefused(f"messages must be plain JSON data: {error!s:.200}") from error
-

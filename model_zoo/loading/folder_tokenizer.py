@@ -79,5 +79,7 @@ def _template_text(folder: Path, config: Mapping[str, object]) -> str | None:
             for item in cast("list[object]", value)
             if isinstance(item, Mapping)
         ]
-        value = next((item.get("template") for item in named if item.get("name") == "default"), None)
+        value = next(
+            (item.get("template") for item in named if item.get("name") == "default"), None
+        )
     return value if isinstance(value, str) else None

@@ -48,7 +48,8 @@ class GgufCursor:
         if value * least_bytes > self.num_bytes_left:
             raise ModelFileError(
                 f"{self.path}: {value} {what} are announced at byte {self.position}, but only "
-                f"{self.num_bytes_left} bytes follow: the file is cut short or damaged; fetch it again"
+                f"{self.num_bytes_left} bytes follow: the file is cut short or damaged; "
+                "fetch it again"
             )
         return value
 

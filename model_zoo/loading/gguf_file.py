@@ -64,9 +64,11 @@ def read_gguf(path: Path) -> GgufFile:
                     f"{path}: expected a GGUF file, whose first bytes are {MAGIC!r}; "
                     "name a .gguf file or a folder with config.json"
                 )
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-                with memoryview(mapped) as data:
-                    return _read(path, data)
+            with (
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+                memoryview(mapped) as data,
+            ):
+                return _read(path, data)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot read the file: {error.strerror}") from error
 

@@ -10,7 +10,7 @@ import torch
 from model_zoo.config import ModelConfig
 from model_zoo.loading.gguf_config import FREQUENCIES
 from model_zoo.loading.gguf_file import GgufFile, GgufTensor
-from model_zoo.loading.gguf_values import read_rows, read_values
+from model_zoo.loading.gguf_values import FloatArray, read_rows, read_values
 
 _LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.(weight|bias)")
 _LAYER_MODULES = {
@@ -63,11 +63,11 @@ class GgufSource:
         rows = out.reshape(-1, out.shape[-1])
         start = 0
         for values in read_rows(self._file, tensor):
-            rows[start : start + len(values)] = torch.from_numpy(values)
+            rows[start : start + len(values)] = _tensor(values)
             start += len(values)
 
     def _read_woven(self, tensor: GgufTensor, out: torch.Tensor) -> None:
-        values = torch.from_numpy(read_values(self._file, tensor))
+        values = _tensor(read_values(self._file, tensor))
         pairs = self._head_dim // 2
         woven = values.reshape(-1, pairs, 2, *values.shape[1:])
         out.copy_(woven.transpose(1, 2).reshape(values.shape))
@@ -85,3 +85,7 @@ def _name(name: str) -> str:
     layer, module, part = found.groups()
     known = _LAYER_MODULES.get(module)
     return name if known is None else f"model.layers.{layer}.{known}.{part}"
+
+
+def _tensor(values: FloatArray) -> torch.Tensor:
+    return torch.from_numpy(values)  # pyright: ignore[reportUnknownMemberType]

@@ -53,7 +53,7 @@ def load_gguf_tokenizer(file: GgufFile) -> TextTokenizer:
         source=source,
         bos_id=special["bos_token"],
         eos_ids=end_ids(metadata),
-        template=text and ChatTemplate(text, source=source, special_tokens=named) or None,
+        template=ChatTemplate(text, source=source, special_tokens=named) if text else None,
     )
 
 
@@ -76,8 +76,8 @@ def _add_tokens(backend: tokenizers.Tokenizer, metadata: GgufMetadata, tokens: l
     types = metadata.integers(f"{PREFIX}.token_type") or []
     if types and len(types) != len(tokens):
         raise ModelFileError(
-            f"{metadata.path}: expected one of {PREFIX}.token_type for each of {len(tokens)} tokens, "
-            f"got {len(types)}"
+            f"{metadata.path}: expected one of {PREFIX}.token_type for each of {len(tokens)} "
+            f"tokens, got {len(types)}"
         )
     for kind, is_special in ((_CONTROL, True), (_USER_DEFINED, False)):
         added = [
@@ -85,15 +85,15 @@ def _add_tokens(backend: tokenizers.Tokenizer, metadata: GgufMetadata, tokens: l
             for token, its_kind in zip(tokens, types, strict=False)
             if its_kind == kind and token
         ]
-        add = backend.add_special_tokens if is_special else backend.add_tokens
-        add(added)
+        backend.add_tokens(added)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _special_id(metadata: GgufMetadata, key: str, tokens: list[str]) -> int | None:
     token_id = metadata.integer(f"{PREFIX}.{key}")
     if token_id is not None and not 0 <= token_id < len(tokens):
         raise ModelFileError(
-            f"{metadata.path}: {PREFIX}.{key} must be below the {len(tokens)} tokens, got {token_id}"
+            f"{metadata.path}: {PREFIX}.{key} must be below the {len(tokens)} tokens, got "
+            f"{token_id}"
         )
     return token_id
 

@@ -41,7 +41,7 @@ class SafetensorsSource:
 
         try:
             opened: Any = safe_open(path, framework="pt")
-            for name in opened.keys():
+            for name in list(opened.keys()):
                 part = opened.get_slice(name)
                 self._add_tensor(path, name, str(part.get_dtype()), tuple(part.get_shape()))
                 self._files[name] = opened
@@ -77,11 +77,13 @@ def _paths(folder: Path) -> Iterable[Path]:
 
 
 def _index(folder: Path) -> Mapping[str, str]:
-    """Return the shard of each tensor. Raises ModelFileError, also for one outside of the folder."""
+    """Return the shard of each tensor. Raises ModelFileError, also for one elsewhere."""
     path = folder / _INDEX
     listed = read_object(path).get("weight_map")
     if not isinstance(listed, dict) or not listed:
-        raise ModelFileError(f"{path}: expected weight_map, an object with the shard of each tensor")
+        raise ModelFileError(
+            f"{path}: expected weight_map, an object with the shard of each tensor"
+        )
     shards = cast("dict[str, object]", listed)
     for name, shard in shards.items():
         is_plain = isinstance(shard, str) and shard == Path(shard).name and "\\" not in shard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from jinja2 import TemplateError
 from jinja2.ext import Extension
@@ -30,9 +30,10 @@ def environment() -> ImmutableSandboxedEnvironment:
     sandbox = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, loop_controls]
     )
-    sandbox.filters["tojson"] = _to_json
-    sandbox.globals["raise_exception"] = _raise
-    sandbox.globals["strftime_now"] = _now
+    filters = cast("dict[str, object]", sandbox.filters)  # pyright: ignore[reportUnknownMemberType]
+    known = cast("dict[str, object]", sandbox.globals)  # pyright: ignore[reportUnknownMemberType]
+    filters["tojson"] = _to_json
+    known |= {"raise_exception": _raise, "strftime_now": _now}
     return sandbox
 
 

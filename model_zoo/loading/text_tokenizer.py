@@ -86,7 +86,8 @@ class TextTokenizer:
         """Return the prompt for a chat. Raises ModelFileError or RequestRefused."""
         if self._template is None:
             raise ModelFileError(
-                f"{self._source} has no chat template: use plain prompts, or a model tuned for chats"
+                f"{self._source} has no chat template: use plain prompts, or a model tuned"
+                " for chats"
             )
         return self._template.render(
             messages, add_generation_prompt=add_generation_prompt, variables=variables

@@ -10,27 +10,32 @@ Message = Mapping[str, object]
 
 
 class Tokenizer(Protocol):
-    """Text to token ids and back, exactly as the model's authors do it.
-
-    Attributes:
-        vocab_size: ids are below it; the model's own vocabulary may be padded beyond.
-        bos_id: starts every text, where the model wants that.
-        eos_ids: each of them ends an answer.
-        special_ids: control tokens, which decode leaves out if asked to.
-        has_chat_template: whether apply_chat_template works.
-
-    """
+    """Text to token ids and back, exactly as the model's authors do it."""
 
     @property
-    def vocab_size(self) -> int: ...
+    def vocab_size(self) -> int:
+        """Ids are below it; the model's own vocabulary may be padded beyond."""
+        ...
+
     @property
-    def bos_id(self) -> int | None: ...
+    def bos_id(self) -> int | None:
+        """Starts every text, where the model wants that."""
+        ...
+
     @property
-    def eos_ids(self) -> frozenset[int]: ...
+    def eos_ids(self) -> frozenset[int]:
+        """Each of them ends an answer."""
+        ...
+
     @property
-    def special_ids(self) -> frozenset[int]: ...
+    def special_ids(self) -> frozenset[int]:
+        """Control tokens, which decode leaves out if asked to."""
+        ...
+
     @property
-    def has_chat_template(self) -> bool: ...
+    def has_chat_template(self) -> bool:
+        """Whether apply_chat_template works."""
+        ...
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Return the ids of a text; special tokens spelled out in it become their ids."""

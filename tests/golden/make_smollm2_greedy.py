@@ -93,14 +93,14 @@ def main(path: Path) -> None:
     for number, case in enumerate(cases, start=1):
         case["tokens"], case["leads"] = answer(model, case["prompt_ids"])
         print(f"{number}/{len(cases)}", tokenizer.decode(case["tokens"][:16]), file=sys.stderr)
-    content = {
+    made_with = {
         "gguf_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "transformers": transformers.__version__,
         "torch": torch.__version__,
-        "cases": cases,
     }
+    lines = [json.dumps(each) for each in (made_with, *cases)]
     target = Path(__file__).with_name("smollm2_greedy.json")
-    target.write_text(json.dumps(content, indent=1) + "\n")
+    target.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 if __name__ == "__main__":
