@@ -63,13 +63,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(given)
         finally:
-            sys.stdout.flush()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
     except BrokenPipeError:
-        # what is still buffered has no reader either, and Python would write it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_unread()
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def _discard_unread() -> None:
+    """Leave nothing in the buffers of closed pipes: Python would write it at exit, and complain."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(given: Sequence[str]) -> int:
