@@ -17,8 +17,6 @@ __thread Block* current_block = nullptr;
 
 namespace {
 
-constexpr unsigned kAtomicsPerYield = 64;
-
 void shuffle(unsigned* order, unsigned count, uint64_t seed) {
     for (unsigned i = 0; i < count; ++i) order[i] = i;
     for (unsigned i = count; i > 1; --i) {
@@ -253,7 +251,7 @@ bool Block::wake_yielded() {
     }
     if (any) {
         // What they wait for may be the work of another block.
-        if (launch_->has_failed()) end_launch();
+        launch_->end_if_over();
         sched_yield();
     }
     return any;
@@ -272,17 +270,6 @@ void Block::report_deadlock() {
     char lines[kMaxTextBytes - 64];
     describe_lanes(lines, sizeof lines);
     fail_format(Site{nullptr, 0}, "deadlock: no thread of the block can run\n%s", lines);
-}
-
-void yield_lane() {
-    Block& block = *current_block;
-    block.warp().yielded |= 1u << block.self().lane_index;
-    block.atomics_left = kAtomicsPerYield;
-    block.wait(Phase::yielded, Site{nullptr, 0}, 0);
-}
-
-void yield_sometimes() {
-    if (--current_block->atomics_left == 0) yield_lane();
 }
 
 }  // namespace paged_interpret

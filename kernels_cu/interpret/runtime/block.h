@@ -19,6 +19,7 @@ struct Launch;
 
 constexpr unsigned kMaxBlockThreads = 1024;
 constexpr unsigned kMaxWarps = kMaxBlockThreads / kWarpSize;
+constexpr unsigned kAtomicsPerYield = 64;
 
 enum class Phase : uint8_t {
     unstarted,

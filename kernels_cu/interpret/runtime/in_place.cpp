@@ -20,10 +20,10 @@ using paged_interpret::Run;
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Runs a launch to its end. The operands give addresses of tensors to poison, and are given the
-// counts of an observed launch.
+// Runs a launch to its end, or for as long as it may take. The operands give addresses of tensors
+// to poison, and are given the counts of an observed launch.
 Run* paged_run(const paged_interpret::Request* request, paged_interpret::Operand* operands,
-               unsigned num_operands) {
+               unsigned num_operands, uint64_t timeout_ns) {
     using namespace paged_interpret;
     auto run = std::make_unique<Run>();
     for (unsigned i = 0; i < num_operands; ++i) {
@@ -33,6 +33,8 @@ Run* paged_run(const paged_interpret::Request* request, paged_interpret::Operand
     }
     Launch launch(*request, run->report, false);
     launch.output = &run->output;
+    const uint64_t now_ns = monotonic_ns();
+    if (timeout_ns < UINT64_MAX - now_ns) launch.deadline_ns = now_ns + timeout_ns;
     Observation observation(operands, num_operands, nullptr);
     if (request->is_observed != 0) launch.observation = &observation;
     run_grid(launch);

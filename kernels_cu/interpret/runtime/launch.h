@@ -58,8 +58,11 @@ struct Launch {
     std::atomic<uint64_t> next_block{0};
     Output* output = nullptr;
     Observation* observation = nullptr;
+    uint64_t deadline_ns = UINT64_MAX;  // in place: by the monotonic clock
 
     bool has_failed() const { return report->is_claimed.load(std::memory_order_relaxed) != 0; }
+    // Ends the block of the calling lane, in place, where the launch has failed or its time is up.
+    void end_if_over();
 };
 
 // Runs all blocks on this OS thread and others. The failure, if any, is in the report.
@@ -72,6 +75,7 @@ bool interrupt_worker(int signal);
 // The launch that the calling OS thread works for.
 Launch* current_launch();
 void set_current_launch(Launch* launch);
+uint64_t monotonic_ns();
 // The x-th number of a stream of random bits.
 uint64_t mix(uint64_t x);
 

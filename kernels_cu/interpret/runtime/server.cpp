@@ -86,16 +86,6 @@ void exchange_variables(const Loaded& loaded, const Tables& tables, bool is_befo
     }
 }
 
-// Ends the process where a kernel calls exit, before static objects other blocks use are destroyed.
-void leave_at_once(int status, void*) {
-    _exit(status);
-}
-
-// Blocks may call exit at one time, and each call takes one handler: one for each worker.
-void forestall_exit(uint32_t num_workers) {
-    for (uint32_t i = 0; i < num_workers; ++i) on_exit(leave_at_once, nullptr);
-}
-
 [[noreturn]] void run_child(const Loaded& loaded, const Order& order) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     char* base = static_cast<char*>(mmap(nullptr, order.num_control_bytes, PROT_READ | PROT_WRITE,
@@ -118,12 +108,11 @@ void forestall_exit(uint32_t num_workers) {
     Observation observation(tables.operands, control.num_operands, tables.regions);
     if (control.is_observed != 0) launch.observation = &observation;
     watch_signals();
-    forestall_exit(order.num_workers);
     run_grid(launch);
     if (!launch.has_failed()) report_stray_write(tables);
     if (launch.has_failed()) _exit(kFailedStatus);
     exchange_variables(loaded, tables, false);
-    control.has_finished = 1;  // a kernel may call exit(0) itself
+    control.has_finished = 1;  // a kernel may end the process itself
     _exit(0);
 }
 

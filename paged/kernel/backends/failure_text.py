@@ -70,8 +70,8 @@ def _what(report: Report, memory: LaunchMemory, mapped: Sequence[int], timeout_s
     text = report.text.decode(errors="replace")
     if report.failure == STOPPED:
         return (
-            f"did not end within {timeout_s:g} s; a loop that waits for another thread must "
-            f"contain an atomic, a fence or __nanosleep, so that the other can run\n{text}"
+            f"did not end within {timeout_s:g} s; a loop that waits for another thread must read "
+            f"volatile memory, or contain an atomic, a fence or __nanosleep\n{text}"
         )
     if report.failure == OVERFLOW:
         return "stack overflow: recursion without end, or local arrays beyond 256 KiB"

@@ -33,6 +33,10 @@ FLAGS = (
 )
 GCC_FLAGS = ("-fno-finite-loops", "-fno-gnu-unique")
 
+GCC_STEP_FLAGS = ("-fsanitize-coverage=trace-pc",)
+# Without pruning: a loop of one block would not count, since it dominates what follows.
+CLANG_STEP_FLAGS = ("-fsanitize-coverage=trace-pc,no-prune",)
+
 OBSERVED_FLAGS = (
     # A call at each access, to functions of the interpreter's own: the sanitizer's library, which
     # the compiler would link, has others of these names.
@@ -65,6 +69,11 @@ class HostCompiler:
     def flags(self) -> tuple[str, ...]:
         """Flags of every library."""
         return FLAGS if self.is_clang else FLAGS + GCC_FLAGS
+
+    @property
+    def step_flags(self) -> tuple[str, ...]:
+        """Flags with which every basic block calls the runtime."""
+        return CLANG_STEP_FLAGS if self.is_clang else GCC_STEP_FLAGS
 
     @cached_property
     def fingerprint(self) -> str:

@@ -15,6 +15,8 @@ from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 
 TEXT_BYTES = 65536
+NS_PER_S = 1e9
+MAX_TIMEOUT_NS = (1 << 64) - 1
 
 
 def run_in_place(
@@ -52,7 +54,8 @@ def run_in_place(
     runtime = library.runtime.library
     if not variables.is_empty:
         variables.install()
-    run = runtime.paged_run(byref(what), operands, len(operands))
+    timeout_ns = int(min(settings.timeout_s * NS_PER_S, MAX_TIMEOUT_NS))
+    run = runtime.paged_run(byref(what), operands, len(operands), timeout_ns)
     if not variables.is_empty:
         variables.collect()
     try:

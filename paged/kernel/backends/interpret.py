@@ -36,9 +36,11 @@ class InterpretConfig:
     Attributes:
         seed: None runs lanes and blocks in natural order, a number in an order drawn from it.
         poison: the byte that undefined memory holds.
-        timeout_s: how long a launch may take; not watched without isolation.
+        timeout_s: how long a launch may take.
         num_workers: OS threads that run blocks, 16 at most; None for one a core.
-        isolate: run in a child process, so that no kernel can harm the caller.
+        isolate: run in a child process, so that no kernel can harm the caller. Else launches run
+            on the caller's own memory: a wild access can change it or end the process, and what a
+            kernel wrote before it failed stays. Loops then cost more, so that time can be watched.
         guard: the side at which operands touch unreadable memory, in isolation.
         optimize: effort of the host compiler.
         observe: compile a call in at each access to memory, so that they can be counted:
@@ -94,7 +96,9 @@ class InterpretBackend:
         compiler = find_compiler()
         loaded = load_runtime(compiler)
         library = build_library(
-            source, compiler, loaded, self.config.optimize, observed=self.config.observe
+            *(source, compiler, loaded, self.config.optimize),
+            observed=self.config.observe,
+            counted=not self.config.isolate,
         )
         return InterpretProgram(library, self.config)
 

@@ -26,11 +26,13 @@ from paged.kernel.backends.runtime_library import (
 )
 from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
-from paged.kernel.backends.translation import translate, translate_headers
+from paged.kernel.backends.translation import reads_volatile, translate, translate_headers
 from paged.kernel.entries import entry_hints
 from paged.kernel.source import KernelSource
 
 MAX_PARAMETERS = 1024
+EXITS = ("exit", "_exit", "_Exit", "quick_exit", "abort")
+"""Functions that a kernel gets the runtime's own of, which fail the launch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,12 @@ def build_library(
     optimize: str,
     *,
     observed: bool = False,
+    counted: bool = False,
 ) -> KernelLibrary:
-    """Compile a source, or find it compiled, and load it. Observed: it tells of its accesses.
+    """Compile a source, or find it compiled, and load it.
+
+    Observed, it tells of its accesses. Counted, or where it reads volatile memory, it counts its
+    steps, so that none of its loops keeps others from running.
 
     Raises KernelCompileError with the compiler's text; UnsupportedFeature for what cannot be
     interpreted; KernelSourceError without entries; BackendUnavailable where the compiler is not
@@ -105,7 +111,11 @@ def build_library(
         raise BackendUnavailable(
             f"a kernel's accesses are told by g++ only, got {compiler.version}; set CXX=g++"
         )
-    options = (optimize, *OBSERVED_FLAGS) if observed else (optimize,)
+    counted = counted or reads_volatile(source)
+    options = (
+        *(optimize, *(OBSERVED_FLAGS if observed else ())),
+        *(compiler.step_flags if counted else ()),
+    )
     parts = (
         *(source.content_hash, translate(source), *options, compiler.fingerprint),
         *(header_fingerprint(), loaded.path.name),
@@ -130,6 +140,7 @@ def _compile(
     # The runtime lies beside the library: found by name, wherever the folder is. What is declared
     # and defined nowhere is the linker's to tell, not the loader's.
     link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN", "-Wl,-z,defs"]
+    link += [f"-Wl,--wrap={name}" for name in EXITS]
     if OBSERVED_FLAGS[0] in effort:
         link += OBSERVED_LIBRARIES
     arguments = [*effort, *options, *link]

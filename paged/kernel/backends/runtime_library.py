@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Sequence
-from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -84,7 +84,7 @@ def _build(
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
     signatures = {
         "paged_describe_module": (c_int, [c_void_p, POINTER(Module)]),
-        "paged_run": (c_void_p, [POINTER(Request), POINTER(Operand), c_uint32]),
+        "paged_run": (c_void_p, [POINTER(Request), POINTER(Operand), c_uint32, c_uint64]),
         "paged_run_report": (POINTER(Report), [c_void_p]),
         "paged_take_text": (c_size_t, [c_void_p, c_char_p, c_size_t]),
         "paged_end_run": (None, [c_void_p]),

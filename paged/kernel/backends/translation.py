@@ -29,6 +29,8 @@ _ATTRIBUTED = re.compile(
     rf"\b__shared__\b(?P<attributes>(?:\s*(?:alignas\s*{_PARENTHESES}|\[\[[^\[\]]*\]\]))+)"
 )
 
+_VOLATILE = re.compile(r"\bvolatile\b(?!\s*(?:\(|goto\b))")
+
 _SCOPE = re.compile(r"\bnamespace\b\s*(?P<names>[\w:\s]*?)\s*\{|[{}]")
 
 _ANGLED = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([^>]+)>", re.MULTILINE)
@@ -161,6 +163,12 @@ def translate_headers(source: KernelSource) -> dict[str, str]:
         for name, text in rewritten.items()
         if ".." not in name
     }
+
+
+def reads_volatile(source: KernelSource) -> bool:
+    """Return whether a source or a header of it declares something volatile, but for assembly."""
+    texts = (source.text, *source.headers.values())
+    return any(_VOLATILE.search(blank_hidden(text)) for text in texts)
 
 
 def _line_directive(label: str) -> str:

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Access at any index, in elements, from one thread of the second block.
@@ -97,9 +98,12 @@ extern "C" __global__ void past_dynamic_shared(const float* in, float* out, int 
 extern "C" __global__ void leave(const float* in, float* out, int way) {
     out[0] = in[0];
     if (blockIdx.x == 1) return;
-    if (way == 0) exit(0);
-    if (way == 1) quick_exit(0);
-    _exit(0);
+    if (way == 0) exit(0);  // here: exit
+    if (way == 1) quick_exit(1);
+    if (way == 2) _exit(2);
+    if (way == 3) std::_Exit(3);
+    if (way == 4) std::abort();
+    syscall(SYS_exit_group, 0);
 }
 
 extern "C" __global__ void print_and_trap(const float* in, float* out) {

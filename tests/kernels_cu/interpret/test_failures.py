@@ -191,15 +191,27 @@ def test_a_wait_that_nobody_ends_is_ended() -> None:
     assert not flag.any()
 
 
-@pytest.mark.parametrize("way", range(3))
-def test_a_kernel_that_ends_its_process_has_not_succeeded(operands: Operands, way: int) -> None:
-    assert "the kernel ended its process, with exit status 0" in fails("leave", operands, way=way)
+def test_a_kernel_that_ends_its_process_has_not_succeeded(operands: Operands) -> None:
+    assert "the kernel ended its process, with exit status 0" in fails("leave", operands, way=5)
+
+
+@pytest.mark.parametrize(
+    ("way", "call"),
+    [(0, "exit(0)"), (1, "quick_exit(1)"), (2, "_exit(2)"), (3, "_Exit(3)"), (4, "abort()")],
+)
+def test_a_function_that_would_end_the_process_is_an_error(
+    operands: Operands, way: int, call: str
+) -> None:
+    text = fails("leave", operands, way=way)
+    assert f"the kernel called {call}; return from it instead, or call __trap()" in text
+    assert at_line(text, "exit") == (way == 0)
+    assert "block (0, 0, 0), thread" in text
 
 
 def test_an_exit_beside_blocks_at_work_is_told_as_one_every_time(operands: Operands) -> None:
-    texts = {fails("leave", operands, way=0, grid=64).splitlines()[0] for _ in range(20)}
+    texts = {fails("leave", operands, way=0, grid=64).partition(" (")[0] for _ in range(20)}
     assert len(texts) == 1
-    assert "ended its process" in texts.pop()
+    assert "the kernel called exit(0)" in texts.pop()
 
 
 def test_writing_past_dynamic_shared_memory_is_found(operands: Operands) -> None:

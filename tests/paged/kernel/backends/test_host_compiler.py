@@ -26,6 +26,7 @@ def test_the_chosen_compiler_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert compiler.command == (str(script), "--extra")
     assert compiler.version == "my compiler 1.0 clang --extra"
     assert not set(GCC_FLAGS) & set(compiler.flags)
+    assert compiler.step_flags == ("-fsanitize-coverage=trace-pc,no-prune",)
 
 
 def test_without_a_compiler_the_backend_is_unavailable(

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 import torch
 
 from paged.errors import KernelRunError
 from paged.kernel.backends.interpret import InterpretConfig
-from tests.helpers.interpreted import Passed, fresh_program, launch, program, updated
+from tests.helpers.interpreted import (
+    Passed,
+    fresh_program,
+    launch,
+    marked_line,
+    program,
+    updated,
+)
 
 CONFIG = InterpretConfig(isolate=False)
 
@@ -41,6 +50,35 @@ def test_a_failure_leaves_the_process_usable_and_what_was_written(
             )
     assert target[0] == 3.0
     assert capsys.readouterr().out == "before\n" * 50
+
+
+@pytest.mark.parametrize("way", range(5))
+def test_no_function_of_a_kernel_ends_the_process(way: int) -> None:
+    tensors = {name: updated(torch.zeros(100)) for name in ("source", "target")}
+    with pytest.raises(KernelRunError, match="the kernel called "):
+        launch(program("failures.cu", CONFIG), "leave", grid=4, **tensors, way=way)
+
+
+def test_a_loop_without_end_is_ended_and_located() -> None:
+    built = program("failures.cu", InterpretConfig(isolate=False, timeout_s=0.5, num_workers=2))
+    source, target = torch.arange(100.0), torch.zeros(100)
+    with pytest.raises(KernelRunError, match=r"did not end within 0\.5 s") as caught:
+        launch(built, "endless", grid=3, source=updated(source), target=updated(target))
+    assert f"failures.cu:{marked_line('failures.cu', 'endless')}, block" in str(caught.value)
+
+
+def test_a_wait_that_nobody_ends_is_ended() -> None:
+    built = program("failures.cu", InterpretConfig(isolate=False, timeout_s=0.5))
+    flag, source = torch.zeros(2, dtype=torch.int32), torch.ones(1)
+    with pytest.raises(KernelRunError, match=r"did not end within 0\.5 s"):
+        launch(built, "endless_wait", source=updated(source), flag=updated(flag))
+
+
+def test_a_launch_may_take_for_ever() -> None:
+    built = program("memory.cu", InterpretConfig(isolate=False, timeout_s=inf))
+    out = torch.zeros(4)
+    launch(built, "keep_even", out=updated(out), n=4)
+    assert out.tolist() == [0.0, 0.0, 2.0, 0.0]
 
 
 def test_failures_among_many_blocks_end_the_launch() -> None:

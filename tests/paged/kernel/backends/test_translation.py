@@ -10,6 +10,7 @@ from paged.kernel.backends.translation import (
     blank_hidden,
     dynamic_arrays,
     line_of,
+    reads_volatile,
     rewrite_shared,
     translate,
     translate_headers,
@@ -141,6 +142,26 @@ def test_macros_come_behind_cudas_headers_and_before_the_prelude() -> None:
     )
     lines = translate(source).splitlines()
     assert lines[:4] == ["#include <cuda_fp16.h>", "#define T float", "#define N 4", "T x;"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("volatile int* flag;", True),
+        ("int volatile flag;", True),
+        ('asm volatile("bar.sync 0;");', False),
+        ('asm volatile ("" :::);', False),
+        ("// volatile int* flag;", False),
+        ("int volatiles;", False),
+    ],
+)
+def test_volatile_memory_is_told_from_assembly(tmp_path: Path, text: str, expected: bool) -> None:
+    assert reads_volatile(KernelSource(name="k", text=text, entries=("k",))) == expected
+    (tmp_path / "k.cuh").write_text(text)
+    including = KernelSource(
+        name="k", text='#include "k.cuh"', entries=("k",), include_dirs=(tmp_path,)
+    )
+    assert reads_volatile(including) == expected
 
 
 def test_a_source_without_dynamic_shared_memory_has_none() -> None:
