@@ -142,6 +142,13 @@ class Allocator(Protocol):
         """
         ...
 
+    def abandon(self) -> None:
+        """Tell the allocator, in place of `commit`, that the step it served has failed.
+
+        What the step was to write never becomes hittable. Its rows are still to release.
+        """
+        ...
+
     def swap_out(self, rows: IndexArray) -> BlockMoves | None:
         """Move what rows own alone to the host; None if it cannot (then recompute)."""
         ...

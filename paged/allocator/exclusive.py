@@ -92,6 +92,9 @@ class ExclusiveAllocator(ABC):
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:  # noqa: B027
         """Do nothing: no block is ever shared, so none becomes hittable."""
 
+    def abandon(self) -> None:  # noqa: B027
+        """Do nothing, for the same reason."""
+
     def swap_out(self, rows: IndexArray) -> BlockMoves | None:
         """Say None: nothing is moved to the host."""
         return None

@@ -201,11 +201,20 @@ class PagedAllocator:
 
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Unpin copy sources and make the blocks that the step filled hittable."""
+        self._unpin()
+        if self._chains is not None:
+            self._chains.commit(rows, tokens)
+
+    def abandon(self) -> None:
+        """Unpin copy sources; rows that were to be written register no more blocks."""
+        self._unpin()
+        if self._chains is not None:
+            self._chains.abandon()
+
+    def _unpin(self) -> None:
         for blocks in self._pinned:
             self.pool.drop(blocks)
         self._pinned.clear()
-        if self._chains is not None:
-            self._chains.commit(rows, tokens)
 
     def swap_out(self, rows: IndexArray) -> BlockMoves | None:
         """Move what only these rows hold to the host, each distinct block once."""

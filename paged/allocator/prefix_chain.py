@@ -111,6 +111,12 @@ class PrefixChains:
         elif self._prompts:
             self._register_runs(self._due_prompts(), tokens)
 
+    def abandon(self) -> None:
+        """Take note that the step in flight has failed: close the chains of its rows."""
+        for rows in self._in_flight:
+            self._next_full[rows] = _CLOSED
+        self._in_flight.clear()
+
     def _due_prompts(self) -> list[int]:
         due: list[int] = []
         for row, num_prompt_tokens in list(self._prompts.items()):

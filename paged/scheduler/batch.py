@@ -151,14 +151,37 @@ class StepResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """One token for each of several rows: what an update took from a result.
+
+    places: index of each token in the result; None where the result has these tokens and
+        no others, in this order.
+    """
+
+    rows: IndexArray
+    tokens: TokenArray
+    is_stopped: BoolArray
+    places: IndexArray | None = None
+
+
+NOTHING_DRAWN = Drawn(
+    rows=np.zeros(0, np.int64), tokens=np.zeros(0, np.int32), is_stopped=np.zeros(0, np.bool_)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """One sequence that ended in an update."""
+    """One sequence that ended in an update.
+
+    error: what the executor raised, where that is the reason.
+    """
 
     request: Request
     sequence_index: int
     tokens: TokenArray
     reason: FinishReason
     num_preemptions: int
+    error: BaseException | None = None
 
     @property
     def num_new_tokens(self) -> int:

@@ -23,6 +23,7 @@ class SchedulerCore:
     fork_copies: copies that a fork asked for and the next step makes, by request id.
     unforked: groups that are still computing the prompt they share, by their first row.
     aborted: requests given up while they took part in the step in flight.
+    ending: requests with sequences to end when no step is in flight.
     finished: sequences that ended and were not reported yet.
     """
 
@@ -44,6 +45,7 @@ class SchedulerCore:
         self.fork_copies: dict[str, BlockMoves] = {}
         self.unforked: dict[int, RequestState] = {}
         self.aborted: list[RequestState] = []
+        self.ending: list[RequestState] = []
         self.finished: list[Finished] = []
 
     @property
@@ -90,6 +92,17 @@ class SchedulerCore:
         state.sequence_indices.clear()
         self._forget_if_over(state)
 
+    def end_waiting(self, state: RequestState, place: int, reason: FinishReason) -> None:
+        """End one of several sequences of a request in the queue; it asks for less then."""
+        self._report(state, place, reason)
+        del state.sequence_indices[place]
+        if state.saved:
+            del state.saved[place]
+        if self.refusal(state) is not None:
+            # What is left starts from all its tokens, which have outgrown the whole pool.
+            self.waiting.remove(state)
+            self.end_request(state, FinishReason.LENGTH)
+
     def disown(self, row: int) -> None:
         """Let a row belong to nobody."""
         self.rows.owner[row] = None
@@ -113,6 +126,7 @@ class SchedulerCore:
                 tokens=self._tokens_of(state, place),
                 reason=reason,
                 num_preemptions=state.num_preemptions,
+                error=state.error,
             )
         )
 

@@ -49,13 +49,13 @@ def preempt(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
             core.rows.stop(rows)
             core.add_swapped(state)
             return
-    plan.num_recomputed_tokens += _restart(core, state)
+    plan.num_recomputed_tokens += restart(core, state)
 
 
 def restart_swapped(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
     """Give up what a swapped request holds; it will be recomputed."""
     core.swapped.remove(state)
-    plan.num_recomputed_tokens += _restart(core, state)
+    plan.num_recomputed_tokens += restart(core, state)
 
 
 def restart_starved(core: SchedulerCore, state: RequestState) -> None:
@@ -64,11 +64,14 @@ def restart_starved(core: SchedulerCore, state: RequestState) -> None:
         core.end_request(state, FinishReason.LENGTH)
     else:
         state.num_preemptions += 1
-        _restart(core, state)
+        restart(core, state)
 
 
-def _restart(core: SchedulerCore, state: RequestState) -> int:
-    """Queue a request again without its memory; returns the tokens it loses."""
+def restart(core: SchedulerCore, state: RequestState) -> int:
+    """Queue a request again without its memory; returns the tokens it loses.
+
+    A request that has outgrown the whole pool ends instead.
+    """
     num_lost_tokens = int(core.rows.num_computed[state.rows].sum())
     if state.is_forked:
         state.saved = [core.rows.known(row) for row in state.rows]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from paged.allocator.base import Allocator, Demand
-from paged.scheduler.request import Request
+from paged.scheduler.request import FinishReason, Request
 from paged.types import TokenArray
 
 # As often a request may be preempted before it must wait for more room than it needs.
@@ -24,6 +24,8 @@ class RequestState:
     rows: their rows, in the same order; empty while the request holds nothing.
     saved: their known tokens from a preemption by recompute until they run again.
     is_forked: each sequence is on a row of its own, with all its known tokens.
+    ending: sequences to end as soon as they are on rows of their own, and why.
+    error: what the executor raised in the step that ended the request.
     """
 
     request: Request
@@ -34,6 +36,8 @@ class RequestState:
     num_preemptions: int = 0
     is_forked: bool = False
     demand: Demand | None = None
+    ending: dict[int, FinishReason] = field(default_factory=dict[int, FinishReason])
+    error: BaseException | None = None
 
     @property
     def is_group(self) -> bool:

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from paged.errors import OutOfBlocks
-from paged.scheduler.batch import Batch, StepResult
+from paged.scheduler.batch import Batch, Drawn, StepResult
 from paged.scheduler.core import SchedulerCore
 from paged.scheduler.request import FinishReason
 from paged.scheduler.request_state import RequestState
-from paged.types import BoolArray, IndexArray, TokenArray
 
 
-@dataclass(slots=True)
-class _Drawn:
-    """One token for each of several rows."""
-
-    rows: IndexArray
-    tokens: TokenArray
-    is_stopped: BoolArray
-
-
-def take_samples(core: SchedulerCore, batch: Batch, result: StepResult) -> list[RequestState]:
+def take_samples(
+    core: SchedulerCore, batch: Batch, result: StepResult
+) -> tuple[Drawn, list[RequestState]]:
     """Append what was drawn and end the sequences it completes.
 
-    Returns the groups that could not fork for want of memory; nothing was drawn for them.
+    Returns what was appended, and the groups that could not fork for want of memory;
+    nothing was drawn for them.
     """
     starved: list[RequestState] = []
     rows = batch.rows
@@ -35,14 +26,14 @@ def take_samples(core: SchedulerCore, batch: Batch, result: StepResult) -> list[
     else:
         if len(result.tokens) < len(rows):
             rows = rows[batch.num_samples > 0]
-        drawn = _Drawn(rows, result.tokens, result.is_stopped)
+        drawn = Drawn(rows=rows, tokens=result.tokens, is_stopped=result.is_stopped)
     _append(core, drawn)
-    return starved
+    return drawn, starved
 
 
 def _fork_groups(
     core: SchedulerCore, batch: Batch, result: StepResult, starved: list[RequestState]
-) -> _Drawn:
+) -> Drawn:
     """Fork the groups whose shared prompt is complete and address their samples."""
     rows: list[int] = []
     places: list[int] = []
@@ -62,7 +53,12 @@ def _fork_groups(
         places.extend(range(place, place + len(targets)))
         place += count
     indices = np.array(places, np.int64)
-    return _Drawn(np.array(rows, np.int64), result.tokens[indices], result.is_stopped[indices])
+    return Drawn(
+        rows=np.array(rows, np.int64),
+        tokens=result.tokens[indices],
+        is_stopped=result.is_stopped[indices],
+        places=indices,
+    )
 
 
 def _fork(core: SchedulerCore, state: RequestState) -> bool:
@@ -86,7 +82,7 @@ def _fork(core: SchedulerCore, state: RequestState) -> bool:
     return True
 
 
-def _append(core: SchedulerCore, drawn: _Drawn) -> None:
+def _append(core: SchedulerCore, drawn: Drawn) -> None:
     arrays, rows = core.rows, drawn.rows
     num_tokens = arrays.append(rows, drawn.tokens)
     is_over = drawn.is_stopped | (num_tokens >= arrays.end_tokens[rows])

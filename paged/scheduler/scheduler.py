@@ -12,8 +12,10 @@ from paged.allocator.base import Allocator
 from paged.config import SchedulerConfig
 from paged.errors import ConfigError, RequestRefused, check
 from paged.scheduler.admission import schedule_waiting
-from paged.scheduler.batch import Batch, Finished, StepResult
+from paged.scheduler.batch import NOTHING_DRAWN, Batch, Finished, StepResult
 from paged.scheduler.core import SchedulerCore
+from paged.scheduler.ending import abort_request, end_late, end_sequence
+from paged.scheduler.failure import fail_step
 from paged.scheduler.growth import schedule_running
 from paged.scheduler.plan import StepPlan
 from paged.scheduler.preemption import restart_starved
@@ -26,7 +28,10 @@ from paged.types import IndexArray
 class Scheduler:
     """Decides who runs in the next step and keeps the books of what was drawn.
 
-    `schedule` and `update` alternate; a request may be added or aborted at any moment.
+    `schedule` and `update`, or `abandon`, alternate; a request may be added or aborted at
+    any moment.
+
+    drawn: what the latest update appended.
     """
 
     def __init__(
@@ -38,6 +43,7 @@ class Scheduler:
         self._num_added = 0
         self._num_steps = 0
         self._in_flight: Batch | None = None
+        self.drawn = NOTHING_DRAWN
 
     @property
     def num_running(self) -> int:
@@ -97,21 +103,20 @@ class Scheduler:
         Its memory is free at once, or after the step in flight if it takes part in it.
         The next `update` reports it as finished.
         """
-        core = self._core
-        state = core.states.get(request_id)
-        if state is None:
-            return
-        if request_id in core.waiting:
-            core.waiting.remove(state)
-            core.end_request(state, FinishReason.ABORT)
-        elif state in core.swapped:
-            core.swapped.remove(state)
-            core.end_request(state, FinishReason.ABORT)
-        elif self._in_flight is not None:
-            if state not in core.aborted:
-                core.aborted.append(state)
-        else:
-            core.end_request(state, FinishReason.ABORT)
+        state = self._core.states.get(request_id)
+        if state is not None:
+            abort_request(self._core, state, is_in_flight=self._in_flight is not None)
+
+    def end_sequence(self, request_id: str, sequence_index: int, reason: FinishReason) -> None:
+        """End one sequence of a request, for what only its user can see: a stop string.
+
+        As with `abort`, unknown ids and ended sequences are passed over, and it may take
+        until the step in flight is over; the next `update` reports it.
+        """
+        state = self._core.states.get(request_id)
+        if state is not None:
+            is_in_flight = self._in_flight is not None
+            end_sequence(self._core, state, sequence_index, reason, is_in_flight=is_in_flight)
 
     def schedule(self) -> Batch:
         """Plan one step. Mutates the allocator and the books; see `Batch`.
@@ -142,21 +147,30 @@ class Scheduler:
         self._in_flight = None
         core.rows.num_computed[batch.rows] = batch.seq_lens
         self.allocator.commit(batch.rows, core.rows.tokens)
-        for state in take_samples(core, batch, result):
+        self.drawn, starved = take_samples(core, batch, result)
+        for state in starved:
             restart_starved(core, state)
-        self._end_aborted()
+        return self._end_step()
+
+    def abandon(self, batch: Batch, error: BaseException) -> list[Finished]:
+        """Take in that a step could not be run, in place of `update`.
+
+        The requests that took part in it end with the error and give all they hold back.
+        The others live; what the step was to move of them is computed again.
+        """
+        if batch is not self._in_flight:
+            raise ConfigError("abandon() needs the batch of the latest schedule()")
+        self._in_flight = None
+        self.drawn = NOTHING_DRAWN
+        fail_step(self._core, batch, error)
+        return self._end_step()
+
+    def _end_step(self) -> list[Finished]:
+        core = self._core
+        if core.aborted or core.ending:
+            end_late(core)
         finished, core.finished = core.finished, []
         return finished
-
-    def _end_aborted(self) -> None:
-        core = self._core
-        for state in core.aborted:
-            # Its own last step may have ended it, or put it back into the queue.
-            if state.request.request_id in core.waiting:
-                core.waiting.remove(state)
-            if state.sequence_indices:
-                core.end_request(state, FinishReason.ABORT)
-        core.aborted.clear()
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless every request is in exactly one place."""

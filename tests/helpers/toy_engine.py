@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,19 @@ from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.request import FinishReason, Request
 from paged.scheduler.scheduler import Scheduler
 from tests.helpers.toy_model import Language, ToyExecutor, ToyPool, values_of
+
+# Blocks are equal only where a test makes them so, and sequences run to their limits.
+PLAIN_LANGUAGE = Language(num_kinds=10_000, stop_every=None)
+_DEFAULTS = {"block_size": 4, "max_model_len": 64, "watermark": 0.0, "max_num_seqs": 8}
+
+
+def make_toy_engine(language: Language = PLAIN_LANGUAGE, **values: Any) -> ToyEngine:
+    """Make a small engine; it takes the fields of both configurations."""
+    values = _DEFAULTS | {"max_num_batched_tokens": None} | values
+    names = {field.name for field in fields(CacheConfig)}
+    cache = {name: value for name, value in values.items() if name in names}
+    others = {name: value for name, value in values.items() if name not in names}
+    return ToyEngine(CacheConfig(**cache), SchedulerConfig(**others), language)
 
 
 class ToyEngine:
@@ -40,7 +55,10 @@ class ToyEngine:
             num_host_blocks=cache.num_host_blocks,
         )
         self.executor = ToyExecutor(self.pool, self.language)
-        self.engine = Engine(self.scheduler, self.executor, VirtualClock(), [self])
+        self.engine = Engine(
+            self.scheduler, self.executor, VirtualClock(), [self], on_failure=self._fail
+        )
+        self.num_failures = 0
         self.finished: dict[tuple[str, int], Finished] = {}
         self.batches: list[Batch] = []
         self.between: Callable[[Batch], None] | None = None
@@ -85,6 +103,17 @@ class ToyEngine:
             if self._ended_at_pool_limit(sequence):
                 num_wanted = self._num_blocks_wanted(sequence.request, finished)
                 assert num_wanted > self.cache.num_blocks, "ended too early"
+        return finished
+
+    def fail_step(self) -> list[Finished]:
+        """Run one step whose execution fails, if it executes anything."""
+        self.executor.is_broken = True
+        num_failures = self.num_failures
+        finished = self.step()
+        self.executor.is_broken = False
+        assert self.num_failures <= num_failures + 1
+        is_failed = any(sequence.reason is FinishReason.ERROR for sequence in finished)
+        assert not is_failed or self.num_failures > num_failures
         return finished
 
     def run(self, max_steps: int = 2_000) -> dict[tuple[str, int], Finished]:
@@ -134,6 +163,10 @@ class ToyEngine:
         self._check_usage(columns)
         if self.between is not None:
             self.between(batch)
+
+    def _fail(self, error: Exception) -> None:
+        assert isinstance(error, ArithmeticError)
+        self.num_failures += 1
 
     def on_finished(self, finished: Finished, *, now_s: float) -> None:
         """Keep a sequence; each ends once."""

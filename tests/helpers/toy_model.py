@@ -103,16 +103,23 @@ def _move(src: np.ndarray, dst: np.ndarray, moves: BlockMoves) -> None:
 
 
 class ToyExecutor:
-    """Runs batches on a ToyPool and draws what the stored values say."""
+    """Runs batches on a ToyPool and draws what the stored values say.
+
+    is_broken: fail, and leave garbage wherever the step was to write.
+    """
 
     def __init__(self, pool: ToyPool, language: Language) -> None:
         self.pool = pool
         self.language = language
         self._sequence_of: dict[int, int] = {}
         self._group_of: dict[int, list[int]] = {}
+        self.is_broken = False
 
     def execute(self, batch: Batch) -> StepResult:
         """Move blocks, store the scheduled tokens, draw from what is stored."""
+        if self.is_broken:
+            self._spoil(batch)
+            raise ArithmeticError("broken")
         for admitted in batch.admitted:
             rows = admitted.rows.tolist()
             self._sequence_of.update(zip(rows, admitted.sequence_indices, strict=True))
@@ -131,6 +138,12 @@ class ToyExecutor:
             is_stopped=np.array([is_stopped for _, is_stopped in drawn], np.bool_),
             duration_s=1.0,
         )
+
+    def _spoil(self, batch: Batch) -> None:
+        self.pool.host[batch.swap_out.dst] = POISON
+        self.pool.device[batch.swap_in.dst] = POISON
+        self.pool.device[batch.copies.dst] = POISON
+        self.pool.device.reshape(-1)[batch.flatten().slot_mapping] = POISON
 
     def _store(self, batch: Batch) -> None:
         flat = batch.flatten()

@@ -65,9 +65,9 @@ MUTANTS = (
     ),
     Mutant(
         test="test_abort_in_every_state.py",
-        source="scheduler/scheduler.py",
-        old="        elif self._in_flight is not None:\n",
-        new="        elif False:\n",
+        source="scheduler/ending.py",
+        old="    elif is_in_flight:\n",
+        new="    elif False:\n",
     ),
     Mutant(
         test="test_one_new_token.py",

@@ -114,14 +114,50 @@ def test_aborting_an_unknown_id_does_nothing(engine: Engine) -> None:
     assert not engine.has_work
 
 
-def test_an_executor_that_fails_leaves_the_batch_to_the_caller(
+def _fail(batch: Batch) -> StepResult:
+    raise ArithmeticError("no device")
+
+
+def test_a_failed_step_raises_unless_told_otherwise(
     engine: Engine, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(batch: Batch) -> StepResult:
-        raise ArithmeticError("no device")
-
     engine.add_request(_request("a"))
-    monkeypatch.setattr(script, "execute", fail)
+    monkeypatch.setattr(script, "execute", _fail)
     with pytest.raises(ArithmeticError, match="no device"):
         engine.step()
     engine.scheduler.check_integrity()
+    assert not engine.has_work
+
+
+def test_an_engine_outlives_a_failed_step(
+    engine: Engine, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[Exception] = []
+    engine.on_failure = failures.append
+    engine.add_request(_request("a"))
+    with monkeypatch.context() as patch:
+        patch.setattr(script, "execute", _fail)
+        (finished,) = engine.step()
+    assert (finished.reason, finished.error) == (FinishReason.ERROR, failures[0])
+    assert script.ends == [("a", 10.0)]
+    engine.add_request(_request("b"))
+    engine.step()
+    (finished,) = engine.step()
+    assert finished.reason is FinishReason.LENGTH
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ArithmeticError])
+def test_neither_an_interrupt_nor_an_observer_leaves_a_step_in_flight(
+    engine: Engine, script: Script, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    def interrupt(**step: object) -> None:
+        raise error
+
+    engine.add_request(_request("a"))
+    with monkeypatch.context() as patch:
+        patch.setattr(script, "on_step", interrupt)
+        with pytest.raises(error):
+            engine.step()
+    engine.add_request(_request("b"))
+    engine.step()
+    assert len(engine.step()) == 1

@@ -14,6 +14,13 @@ from paged.config import CacheConfig, SchedulerConfig
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.request import Request
 from paged.scheduler.scheduler import Scheduler
+from tests.helpers.toy_engine import ToyEngine, make_toy_engine
+
+
+@pytest.fixture
+def make_engine() -> Callable[..., ToyEngine]:
+    """Return a factory of engines with a checked toy model."""
+    return make_toy_engine
 
 
 @pytest.fixture

@@ -120,14 +120,29 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.toy.scheduler.check_integrity()
         self._note_aborted(name)
 
+    @rule(name=st.sampled_from("abcdefgh"), index=st.integers(0, 2))
+    def end_sequence(self, name: str, index: int) -> None:
+        for _ in range(2):
+            self.toy.engine.end_sequence(name, index, FinishReason.ABORT)
+            self.toy.scheduler.check_integrity()
+        self._note_aborted(name)
+
+    @rule()
+    def failing_step(self) -> None:
+        self._take_finished(self.toy.fail_step(), can_fail=True)
+
     def _note_aborted(self, name: str) -> None:
         self.aborted |= {key for key, request in self.open.items() if request.request_id == name}
 
-    @rule(names=st.lists(st.sampled_from("abcdefgh"), max_size=4), num_steps=st.integers(1, 4))
-    def step_and_abort(self, names: list[str], num_steps: int) -> None:
+    @rule(
+        names=st.lists(st.sampled_from("abcdefgh"), max_size=4),
+        num_steps=st.integers(1, 4),
+        is_whole=st.booleans(),
+    )
+    def step_and_abort(self, names: list[str], num_steps: int, is_whole: bool) -> None:
         def interfere(batch: Batch) -> None:
-            for name in names:
-                self.abort(name)
+            for index, name in enumerate(names):
+                self.abort(name) if is_whole else self.end_sequence(name, index % 2)
 
         self.steps(num_steps - 1)
         self.toy.between = interfere
@@ -139,9 +154,11 @@ class SchedulerMachine(RuleBasedStateMachine):
         for _ in range(num_steps):
             self._take_finished(self.toy.step())
 
-    def _take_finished(self, finished: list[Finished]) -> None:
+    def _take_finished(self, finished: list[Finished], *, can_fail: bool = False) -> None:
         for sequence in finished:
             key = id(sequence.request)
+            assert (sequence.reason is FinishReason.ERROR) == (sequence.error is not None)
+            assert sequence.error is None or can_fail
             assert sequence.reason is not FinishReason.ABORT or key in self.aborted
             if self.toy.scheduler.config.policy == "fcfs":
                 assert sequence.num_preemptions <= most_preemptions(self.toy.cache.num_blocks)
