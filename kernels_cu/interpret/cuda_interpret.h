@@ -63,10 +63,9 @@ using ::paged_interpret::observed_memset;
 #define memset(...) observed_memset(__VA_ARGS__)
 #endif
 
-// As nvcc on a device of the first architecture that has all that is interpreted.
+// As nvcc on a device; __CUDA_ARCH__ is chosen for each source.
 #define __CUDACC__ 1
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 9
-#define __CUDA_ARCH__ 800
 
 constexpr int warpSize = ::paged_interpret::kWarpSize;

@@ -17,7 +17,7 @@ from paged.kernel.backends.host_compiler import (
     HostCompiler,
 )
 from paged.kernel.backends.loaded_library import load_library
-from paged.kernel.backends.refusal import refuse
+from paged.kernel.backends.refusal import ARCHS, interpreted_arch
 from paged.kernel.backends.runtime_library import (
     FORCED_HEADER,
     INCLUDE_DIR,
@@ -118,7 +118,7 @@ def build_library(
     )
     parts = (
         *(source.content_hash, translate(source), *options, compiler.fingerprint),
-        *(header_fingerprint(), loaded.path.name),
+        *(header_fingerprint(), loaded.path.name, *map(_define, ARCHS)),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_dir("interpret") / f"{key}.so"
@@ -136,7 +136,8 @@ def _compile(
         *(option for folder in source.search_dirs for option in ("-iquote", str(folder.resolve()))),
     ]
     text = translate(source)
-    refuse(source, lambda: compiler.preprocess(text, options))
+    arch = interpreted_arch(source, lambda n: compiler.preprocess(text, [*options, _define(n)]))
+    options.append(_define(arch))
     # The runtime lies beside the library: found by name, wherever the folder is. What is declared
     # and defined nowhere is the linker's to tell, not the loader's.
     link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN", "-Wl,-z,defs"]
@@ -151,3 +152,7 @@ def _compile(
             f"{entry_hints(source)}{messages}"
         )
     return image
+
+
+def _define(arch: int) -> str:
+    return f"-D__CUDA_ARCH__={arch}"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from paged.errors import UnsupportedFeature
-from paged.kernel.backends.translation import blank_hidden, line_of
+from paged.kernel.backends.translation import DYNAMIC_SHARED, blank_hidden, line_of
 from paged.kernel.source import KernelSource
 
 PORTABLE_HEADER = "portable.cuh"
+
+ARCHS = (800, 750, 700, 600, 520)
+"""Values of `__CUDA_ARCH__`: the first that has all that is interpreted, then those before it."""
+
+_MARKER = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,58 +76,60 @@ class Finding:
     rule: Rule
 
 
-def refuse(source: KernelSource, preprocess: Callable[[], str | None]) -> None:
-    """Raise UnsupportedFeature where the source uses what cannot be interpreted.
+def interpreted_arch(source: KernelSource, preprocess: Callable[[int], str | None]) -> int:
+    """Return the value of `__CUDA_ARCH__` to compile a source with, out of `ARCHS`.
+
+    It is the first for which nothing remains that cannot be interpreted, so that of code for
+    several architectures one that can be is taken. Raises UnsupportedFeature where there is none.
 
     Args:
         source: its text and quoted headers are searched, but for our portability header.
-        preprocess: returns the text after the preprocessor. Called only where something is
-            found, to leave out what stands under conditions that do not hold here.
+        preprocess: returns the text after the preprocessor for an architecture, or None where it
+            is refused. Called only where something is found.
 
     """
     texts = {source.label: source.text}
     texts |= {n: t for n, t in source.headers.items() if not n.endswith(PORTABLE_HEADER)}
-    findings = [finding for label, text in texts.items() for finding in _findings(label, text)]
-    if not findings:
-        return
-    active = _active_lines(preprocess())
-    if active is not None:
-        findings = [f for f in findings if _is_active(f, active)]
-    if findings:
-        lines = [f"{f.label}:{f.line}: {f.rule.what}; {f.rule.instead}" for f in findings[:8]]
-        raise UnsupportedFeature("the interpreter cannot run this source:\n" + "\n".join(lines))
+    written = _findings(texts)
+    if not written:
+        return ARCHS[0]
+    first: list[Finding] = []
+    for arch in ARCHS:
+        text = preprocess(arch)
+        remaining = written if text is None else _findings(_active_texts(text, texts))
+        if not remaining:
+            return arch
+        first = first or remaining
+    lines = [f"{f.label}:{f.line}: {f.rule.what}; {f.rule.instead}" for f in first[:8]]
+    raise UnsupportedFeature("the interpreter cannot run this source:\n" + "\n".join(lines))
 
 
-def _findings(label: str, text: str) -> Iterator[Finding]:
-    code = blank_hidden(text)
-    for rule in RULES:
-        for found in rule.pattern.finditer(code):
-            yield Finding(label, line_of(code, found.start()), rule)
+def _findings(texts: Mapping[str, str]) -> list[Finding]:
+    codes = {label: blank_hidden(text) for label, text in texts.items()}
+    return [
+        Finding(label, line_of(code, found.start()), rule)
+        for label, code in codes.items()
+        for rule in RULES
+        for found in rule.pattern.finditer(code)
+    ]
 
 
-def _active_lines(text: str | None) -> dict[str, set[int]] | None:
-    """Return the lines of each file that the preprocessor left any text of."""
-    if text is None:
-        return None
-    active: dict[str, set[int]] = {}
-    marker = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"')
-    lines: set[int] = set()
+def _active_texts(text: str, labels: Iterable[str]) -> dict[str, str]:
+    """Return what the preprocessor left of each file, line for line, with its macros expanded."""
+    lines: dict[str, dict[int, str]] = {}
+    current: dict[int, str] = {}
     number = 0
-    for line in text.split("\n"):
-        found = marker.match(line)
+    for line in text.replace(f'__asm__("{DYNAMIC_SHARED}")', "").split("\n"):
+        found = _MARKER.match(line)
         if found:
             number = int(found[1])
-            lines = active.setdefault(found[2].replace('\\"', '"').replace("\\\\", "\\"), set())
+            name = found[2].replace('\\"', '"').replace("\\\\", "\\")
+            label = next((n for n in labels if name == n or name.endswith(f"/{n}")), None)
+            current = {} if label is None else lines.setdefault(label, {})
             continue
-        if line.strip():
-            lines.add(number)
+        current[number] = current.get(number, "") + line
         number += 1
-    return active
-
-
-def _is_active(finding: Finding, active: dict[str, set[int]]) -> bool:
-    return any(
-        finding.line in lines
-        for label, lines in active.items()
-        if label == finding.label or label.endswith(f"/{finding.label}")
-    )
+    return {
+        label: "\n".join(found.get(n, "") for n in range(1, max(found, default=0) + 1))
+        for label, found in lines.items()
+    }
