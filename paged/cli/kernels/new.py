@@ -49,16 +49,14 @@ def simplest(names: list[str]) -> str:
 def starter(origin: Variant, path: Path) -> str:
     """Return the text of a shipped kernel as that of a new file: titled and named after it."""
     op, name = origin.op.name, variant_name(origin.op, path)
-    text = read_source(origin.path)
-    title = f"// {op}, {name}: my own kernel, begun as a copy of {origin.name}.\n"
-    text = _TITLE.sub("", text)
-    text = _SUMMARY.sub(rf"\g<1>my own, begun as a copy of {origin.name}", title + text)
+    text = _TITLE.sub("", read_source(origin.path))
     for launch in origin.directives.launches:
         entry = launch.entry.partition("<")[0]
         part = entry.removeprefix(f"{op}_").removeprefix(origin.name)
         own = re.sub(r"\W", "_", f"{op}_{name}{part}", flags=re.ASCII)
         text = re.sub(rf"\b{entry}\b", own, text)
-    return text
+    text = _SUMMARY.sub(rf"\g<1>my own, begun as a copy of {origin.name}", text)
+    return f"// {op}, {name}: my own kernel, begun as a copy of {origin.name}.\n{text}"
 
 
 COMMAND = Command(

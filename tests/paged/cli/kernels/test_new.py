@@ -57,5 +57,6 @@ def test_every_shipped_kernel_can_be_begun_from(op: Op, name: str) -> None:
     ]
     there = kernels_in(KernelSource(name="k", text=text, entries=()))
     assert set(there) == {launch.entry for launch in launches}
-    assert text.splitlines()[0].startswith(f"// {origin.op.name}, 1st-try: ")
+    title = f"// {origin.op.name}, 1st-try: my own kernel, begun as a copy of {name}."
+    assert text.splitlines()[0] == title
     assert "oracle" not in text.partition("#include")[0]
