@@ -65,6 +65,10 @@ class KernelRunError(PagedError):
     """A kernel crashed, deadlocked, failed an assertion or did not end."""
 
 
+class KernelTimeout(KernelRunError):
+    """A kernel did not end within its time limit: another try may take as long."""
+
+
 class BadLogits(PagedError):
     """A model gave no finite logits, so there is nothing to draw from."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 import torch
 
 from paged.cli.command import Command
 from paged.cli.kernels.target import FORMS, find_targets
-from paged.errors import BackendUnavailable, KernelRunError, KernelSourceError
+from paged.errors import BackendUnavailable, KernelRunError, KernelSourceError, KernelTimeout
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.ops.problems import problems_of, why_unserved
-from paged.kernel.problem import Problem, Verdict, try_kernel
+from paged.kernel.problem import Problem, try_kernel
+from paged.kernel.suggestion import suggestion
 from paged.kernel.variant import Variant
 
 
@@ -23,10 +25,19 @@ def seeds(text: str) -> tuple[int | None, ...]:
         raise ArgumentTypeError(f"expected natural, or numbers, with commas: {text!r}") from error
 
 
+def device(text: str) -> torch.device:
+    """Read `cpu`, `cuda` or `cuda:1`."""
+    if re.fullmatch(r"cpu|cuda(:\d+)?", text) is None:
+        raise ArgumentTypeError(f"expected cpu, cuda or cuda:N, got {text!r}")
+    return torch.device(text)
+
+
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
     parser.add_argument("--problem", default="", metavar="TEXT", help="only problems named so")
-    parser.add_argument("--device", default="cpu", help="cpu (interpreter) or cuda")
+    parser.add_argument(
+        "--device", type=device, default="cpu", help="cpu (interpreter), cuda or cuda:N"
+    )
     parser.add_argument(
         "--orders",
         type=seeds,
@@ -40,19 +51,41 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    device = torch.device(arguments.device)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise BackendUnavailable("torch finds no CUDA device; see: paged doctor")
+    device: torch.device = arguments.device
+    if device.type == "cuda" and not (device.index or 0) < torch.cuda.device_count():
+        raise BackendUnavailable(f"torch finds no device {device}; see: paged doctor")
     orders = arguments.orders if device.type == "cpu" else (None,)
     configs = [InterpretConfig(seed=s, timeout_s=arguments.timeout) for s in orders]
-    num_faults = 0
-    for variant in find_targets(arguments.targets):
-        problems = _problems(variant, arguments.problem)
-        print(f"{variant.op.name}={variant.name}  {variant.path}")
-        num_faults += sum(not _try(variant, problem, device, configs) for problem in problems)
+    num_faults = sum(
+        _try_all(variant, _problems(variant, arguments.problem), device, configs)
+        for variant in find_targets(arguments.targets)
+    )
     if num_faults:
-        print(f"{num_faults} problems failed")
+        print(f"{num_faults} problem{'s' * (num_faults > 1)} failed")
     return 1 if num_faults else 0
+
+
+def _try_all(
+    variant: Variant,
+    problems: list[Problem],
+    device: torch.device,
+    configs: list[InterpretConfig],
+) -> int:
+    """Try a kernel on problems, printing how it did; return the number of those it failed.
+
+    One that does not end is not tried further: each problem might take the time limit.
+    """
+    print(f"{variant.op.name}={variant.name}  {variant.path}", flush=True)
+    num_faults = 0
+    for i, problem in enumerate(problems):
+        try:
+            num_faults += not _try(variant, problem, device, configs)
+        except KernelTimeout:
+            num_left = len(problems) - i - 1
+            if num_left:
+                print(f"  -     not tried, as each might take that long: {num_left} more")
+            return num_faults + 1
+    return num_faults
 
 
 def _problems(variant: Variant, text: str) -> list[Problem]:
@@ -60,8 +93,11 @@ def _problems(variant: Variant, text: str) -> list[Problem]:
     problems = list(problems_of(variant.op))
     found = [problem for problem in problems if text.lower() in problem.name.lower()]
     if not found:
-        names = "; ".join(problem.name for problem in problems)
-        raise KernelSourceError(f"no problem is named like {text!r}; there are: {names}")
+        names = [problem.name for problem in problems]
+        raise KernelSourceError(
+            f"no problem is named like {text!r}; there are: {'; '.join(names)}"
+            f"{suggestion(text, names)}"
+        )
     return found
 
 
@@ -73,23 +109,32 @@ def _try(
         print(f"  -     {problem.name}: not served: {why}")
         return True
     for config in configs:
-        verdict = _verdict(variant, problem, device, config)
-        if verdict.fault is not None:
-            order = "natural order" if config.seed is None else f"order {config.seed}"
-            print(f"  FAIL  {problem.name} ({order}): {verdict.fault}")
+        order = "natural order" if config.seed is None else f"order {config.seed}"
+        try:
+            fault = _fault(variant, problem, device, config)
+        except KernelTimeout as error:
+            print(f"  FAIL  {problem.name} ({order}): {error}", flush=True)
+            raise
+        if fault is not None:
+            print(f"  FAIL  {problem.name} ({order}): {fault}", flush=True)
             return False
-    print(f"  ok    {problem.name}")
+    print(f"  ok    {problem.name}", flush=True)
     return True
 
 
-def _verdict(
+def _fault(
     variant: Variant, problem: Problem, device: torch.device, config: InterpretConfig
-) -> Verdict:
-    """Judge one run; a kernel that crashes fails its problem, and the others are still tried."""
+) -> str | None:
+    """Judge one run; a kernel that crashes fails its problem, and the others are still tried.
+
+    Raises: KernelTimeout.
+    """
     try:
-        return try_kernel(variant.spec, problem, device=device, interpret=config)
+        return try_kernel(variant.spec, problem, device=device, interpret=config).fault
+    except KernelTimeout:
+        raise
     except KernelRunError as error:
-        return Verdict(problem=problem.name, fault=str(error), wall_s=0.0)
+        return str(error)
 
 
 COMMAND = Command(

@@ -39,6 +39,11 @@ class Failure:
     mapped: Sequence[int]
     death: str
 
+    @property
+    def is_timeout(self) -> bool:
+        """Whether the launch was ended because it took too long."""
+        return self.report is not None and self.report.failure == STOPPED
+
 
 def failure_text(
     kernel: str,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 import torch
 
-from paged.errors import ConfigError, KernelRunError, OperandError
+from paged.errors import ConfigError, KernelRunError, KernelTimeout, OperandError
 from paged.kernel.backends.failure_text import Failure, failure_text
 from paged.kernel.backends.host_compiler import find_compiler
 from paged.kernel.backends.in_place import run_in_place
@@ -135,7 +135,8 @@ class InterpretProgram:
         if not isinstance(ended, Failure):
             return ended
         place = None if ended.report is None else self._library.place(ended.report)
-        raise KernelRunError(
+        error = KernelTimeout if ended.is_timeout else KernelRunError
+        raise error(
             failure_text(request.entry, ended, memory, place, self._config.timeout_s)
         )
 

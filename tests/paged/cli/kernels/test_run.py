@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from paged.cli.main import main
+from paged.kernel.ops.problems import problems_of
+from paged.kernel.registry import find_op
 from tests.helpers.printed import lines
 
 WRONG = (
@@ -35,16 +37,49 @@ def test_run_finds_what_is_wrong(
     assert main(["kernels", "run", "mine.cu", "--problem", "around", "--timeout", "3"]) == 1
     printed = lines(capsys)
     assert printed[1].split()[0] == "FAIL"
-    assert printed[-1] == "1 problems failed"
+    assert printed[-1] == "1 problem failed"
+
+
+def test_a_kernel_that_does_not_end_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["kernels", "new", "mine", "--op", "copy_blocks"])
+    source = Path("mine.cu").read_text()
+    Path("mine.cu").write_text(source.replace("  const ", "  while (true) {}\n  const ", 1))
+    capsys.readouterr()
+    assert main(["kernels", "run", "mine.cu", "copy_blocks=simple", "--timeout", "1"]) == 1
+    printed = lines(capsys)
+    failed = [line for line in printed if line.startswith("  FAIL")]
+    assert len(failed) == 1
+    assert "(natural order): kernel copy_blocks_mine: did not end within 1 s" in failed[0]
+    num_problems = len(list(problems_of(find_op("copy_blocks"))))
+    left = f"  -     not tried, as each might take that long: {num_problems - 1} more"
+    assert left in printed
+    assert sum(line.startswith("  ok") for line in printed) == num_problems
+    assert printed[-1] == "1 problem failed"
 
 
 def test_a_problem_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernels", "run", "copy_blocks=simple", "--problem", "xyz"]) == 2
     error = capsys.readouterr().err
     assert "no problem is named like 'xyz'; there are: float16->float16 D64" in error
+    assert main(["kernels", "run", "attention=v0", "--problem", "windows"]) == 2
+    assert "did you mean 'window'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "meta"])
+def test_a_device_of_another_kind_is_one_line(
+    device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["kernels", "run", "copy_blocks=simple", "--device", device])
+    error = capsys.readouterr().err
+    assert f"expected cpu, cuda or cuda:N, got '{device}'" in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernels", "run", "copy_blocks=simple", "--device", "cuda"]) == 2
-    assert "torch finds no CUDA device; see: paged doctor" in capsys.readouterr().err
+    assert "torch finds no device cuda; see: paged doctor" in capsys.readouterr().err
