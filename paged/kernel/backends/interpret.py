@@ -136,9 +136,7 @@ class InterpretProgram:
             return ended
         place = None if ended.report is None else self._library.place(ended.report)
         error = KernelTimeout if ended.is_timeout else KernelRunError
-        raise error(
-            failure_text(request.entry, ended, memory, place, self._config.timeout_s)
-        )
+        raise error(failure_text(request.entry, ended, memory, place, self._config.timeout_s))
 
     def write_variable(self, name: str, value: npt.NDArray[Any]) -> None:
         """Set a variable at namespace scope; later launches see it.
