@@ -25,6 +25,12 @@ from paged.kernel.measure.workloads import find_workloads
 from paged.kernel.variant import Variant
 
 
+NO_HARDWARE = (
+    "Times are those of the interpreter on this CPU, which are no measure of a kernel on a GPU; "
+    "the peers' are torch's on the CPU."
+)
+
+
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
     parser.add_argument(
@@ -48,6 +54,8 @@ def _run(arguments: Namespace) -> int:
     for variant in find_targets(arguments.targets):
         targets.setdefault(variant.op.name, []).append(variant)
     plan = [(op, find_workloads(op, device, arguments.workload)) for op in targets]
+    if device.type == "cpu":
+        print(NO_HARDWARE, flush=True)
     hardware = measure_hardware(device)
     print(hardware_line(hardware))
     measurements: list[Measurement] = []

@@ -36,7 +36,7 @@ def test_a_kernel_is_timed_beside_its_peer(
     arguments = ["copy_blocks=simple", "--rounds", "3", "--json", str(file)]
     assert main(["kernels", "bench", *arguments]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("a CPU: copies 1 GB/s")
+    assert shown.startswith(f"{bench.NO_HARDWARE}\na CPU: copies 1 GB/s")
     assert "copy_blocks tiny: least 0.1311 MB" in shown
     document = json.loads(file.read_text())
     assert document["hardware"]["name"] == "a CPU"
