@@ -175,9 +175,10 @@ class _Matcher:
             self._device = tensor.device
             self._giver["device"] = operand.name
         elif tensor.device != self._device:
+            hint = self.spec.device_hint and f"; {self.spec.device_hint}"
             self.refuse(
                 f"operand {operand.name!r} must be on {self._device}, as operand "
-                f"{self._giver['device']!r} is, got {tensor.device}"
+                f"{self._giver['device']!r} is, got {tensor.device}{hint}"
             )
 
     def _match_size(self, operand: Operand, name: str, axis: int, got: int) -> None:

@@ -28,6 +28,7 @@ class Op:
             may add symbols, requirements and workspaces, and narrow types.
         reference: the operation in torch, computed in float64 where values are rounded, with
             the operator's arguments: operands by position, numbers by keyword.
+        device_hint: as in `KernelSpec`.
         choose: name of the variant that serves a call on a GPU when the caller names none.
 
     """
@@ -43,6 +44,7 @@ class Op:
     cost: Cost = field(default_factory=Cost)
     reference: Callable[..., Outputs]
     choose: Callable[[Binding], str]
+    device_hint: str = ""
 
     @property
     def variants_dir(self) -> Path:
@@ -64,6 +66,7 @@ class Op:
             passing="struct",
             cost=self.cost,
             summary=self.summary,
+            device_hint=self.device_hint,
         )
 
     @property

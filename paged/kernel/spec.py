@@ -139,6 +139,7 @@ class KernelSpec:
         parameters: names of operands, scalars and sizes in the order of the kernel's own list;
             None stands for operands, then scalars.
         include_dirs: where the source's quoted includes are looked up.
+        device_hint: what serves operands on several devices, for the error of such calls.
 
     Raises: KernelSourceError where names are unknown or repeated.
     """
@@ -157,6 +158,7 @@ class KernelSpec:
     cost: Cost = field(default_factory=Cost)
     summary: str = ""
     include_dirs: tuple[Path, ...] = (INCLUDE_DIR,)
+    device_hint: str = ""
 
     def __post_init__(self) -> None:
         names = [o.name for o in self.operands] + [s.name for s in self.scalars]

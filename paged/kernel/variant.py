@@ -96,6 +96,7 @@ def _spec(op: Op, path: Path, directives: Directives) -> KernelSpec:
             passing="struct",
             cost=op.cost,
             summary=directives.summary,
+            device_hint=op.device_hint,
         )
     except KernelSourceError as error:
         raise KernelSourceError(f"{path}: {error}") from error

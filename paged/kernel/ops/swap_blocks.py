@@ -15,8 +15,9 @@ from paged.kernel.work import Cost, Work
 def reference(source: torch.Tensor, destination: torch.Tensor, pairs: torch.Tensor) -> None:
     """Copy blocks [block of source, block of destination], all layers.
 
-    The pools may differ in strides and in their number of blocks. Pairs with a block outside of
-    its pool are skipped: -1 pads a buffer of fixed length.
+    The pools lie on one device; `paged.kernel.swap.swap_blocks` copies between a GPU and pinned
+    host memory. They may differ in strides and in their number of blocks. Pairs with a block
+    outside of its pool are skipped: -1 pads a buffer of fixed length.
     Mutates: destination. The result is undefined where its blocks repeat.
     """
     for from_block, to_block in pool.pairs_of(pairs):
@@ -52,4 +53,5 @@ OP = Op(
     cost=Cost(work=_work, text="each block read and written once"),
     reference=reference,
     choose=pool.choose_vector,
+    device_hint="paged.kernel.swap.swap_blocks copies between a GPU and pinned host memory",
 )
