@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,22 @@ def project_files(repository: Path) -> list[Path]:
     )
     names = {Path(name) for name in listed.stdout.split("\0") if name}
     return sorted(name for name in names if (repository / name).is_file())
+
+
+@pytest.fixture(scope="session")
+def smollm2_path() -> Path:
+    """Fetch SmolLM2-135M-Instruct by the command and return its path; skip where that fails."""
+    from paged.cache_dir import cache_dir
+
+    # The workers of a parallel run share one download.
+    with (cache_dir("models") / ".test-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ran = subprocess.run(
+            [sys.executable, "-m", "paged.cli.main", "download", "smollm2-135m"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if ran.returncode != 0:
+        pytest.skip(f"SmolLM2-135M cannot be fetched: {ran.stderr.strip().splitlines()[-1]}")
+    return Path(ran.stdout.strip())

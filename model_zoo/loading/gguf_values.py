@@ -28,7 +28,7 @@ def read_values(file: GgufFile, tensor: GgufTensor) -> FloatArray:
     """Return a whole tensor in its shape. Raises ModelFileError."""
     out = np.empty(tensor.shape, np.float32)
     row = 0
-    flat = out.reshape(-1, tensor.shape[-1] if tensor.shape else 1)
+    flat = out.reshape(_num_rows(tensor), _row_values(tensor))
     for rows in read_rows(file, tensor):
         flat[row : row + len(rows)] = rows
         row += len(rows)
@@ -41,8 +41,7 @@ def read_rows(file: GgufFile, tensor: GgufTensor) -> Iterator[FloatArray]:
     Raises ModelFileError for a type that the `gguf` package cannot dequantise, and if the file
     has shrunk.
     """
-    num_rows = prod(tensor.shape[:-1])
-    row_values = tensor.shape[-1] if tensor.shape else 1
+    num_rows, row_values = _num_rows(tensor), _row_values(tensor)
     if num_rows * row_values == 0:
         return
     row_bytes = tensor.num_bytes // num_rows
@@ -57,12 +56,20 @@ def read_rows(file: GgufFile, tensor: GgufTensor) -> Iterator[FloatArray]:
             yield _dequantized(file, tensor, stored.reshape(wanted, row_bytes))
 
 
+def _num_rows(tensor: GgufTensor) -> int:
+    return prod(tensor.shape[:-1])
+
+
+def _row_values(tensor: GgufTensor) -> int:
+    return tensor.shape[-1] if tensor.shape else 1
+
+
 def _dequantized(file: GgufFile, tensor: GgufTensor, stored: ByteArray) -> FloatArray:
     from gguf.constants import GGMLQuantizationType as Kind
     from gguf.quants import dequantize
 
     kind = Kind(tensor.type_id)
-    shape = (len(stored), tensor.shape[-1] if tensor.shape else 1)
+    shape = (len(stored), _row_values(tensor))
     match kind:
         case Kind.Q8_0:
             return _q8_0(stored).reshape(shape)

@@ -126,7 +126,7 @@ def _lines(plan: MemoryPlan, notes: tuple[str, ...]) -> Iterator[str]:
     yield f"  activations         {shown(plan.activation_bytes):>12}  (estimate)"
     yield f"  KV cache            {shown(plan.kv_bytes):>12}"
     yield f"  KV bytes per token  {shape.kv_bytes_per_token:>12,}"
-    yield f"  blocks              {plan.num_blocks:>12,}  of {plan.block_size}: {num_slots:,} tokens"
+    yield f"  blocks              {plan.num_blocks:>12,}  ({num_slots:,} tokens)"
     yield from (f"  {note}" for note in notes)
     lengths = [max(1, plan.max_model_len // share) for share in _SHARES]
     yield "most sequences at once, half of each prompt"

@@ -1,0 +1,38 @@
+"""Texts that tokenizers get wrong."""
+
+from __future__ import annotations
+
+TEXTS = (
+    "",
+    " ",
+    "  ",
+    "\n",
+    "\r\n\t \n\n  x",
+    "Hello world",
+    " leading and trailing ",
+    "two  spaces,   three,    four",
+    "don't WON'T it'll I'VE we'd 'S",
+    "numbers 0 1 12 123 1234 12345 3.14159 1,000,000",
+    "x1y22z333",
+    "snake_case CamelCase kebab-case",
+    "https://example.org/a?b=c&d=%20#e",
+    "def f(x):\n    return x ** 2  # square\n",
+    "\ttabs\tand\n\n\nnewlines\r\n",
+    "ÄÖÜ äöü ß é è ê ñ ç",
+    "e\u0301 vs \u00e9, A\u030a vs \u00c5",
+    "Привет, мир! \u0393\u03b5\u03b9\u03ac \u03c3\u03bf\u03c5 \u039a\u03cc\u03c3\u03bc\u03b5",
+    "مرحبا بالعالم שלום עולם",
+    "你好\uff0c世界。今日は、世界\uff01 안녕하세요",
+    "नमस्ते दुनिया ১২৩ ٤٥٦ Ⅷ ½ ²",
+    "😀 👩‍👧 👍🏽 🇩🇪 ❤️",
+    "zero\u200bwidth non\u00a0breaking em\u2003space \ufeffbom",
+    "control \x00\x01\x1b[0m chars",
+    "<|im_start|>user\nhi<|im_end|>\n",
+    "<|endoftext|><|im_end|>text<|im_end|>",
+    "almost <|im_end| > special < |im_end|>",
+    "<s> </s> <unk> <0x0A> ▁mark",
+    "math: ∑_{i=1}^{n} i² ≤ ∞ → \u211d",
+    "a" * 200,
+    "!!!??? ... --- *** ((()))",
+    "\U0010ffff\ue000 private",
+)
