@@ -24,7 +24,6 @@ from paged.kernel.measure.table import CLOCK_LEGEND, LEGEND, hardware_line, tabl
 from paged.kernel.measure.workloads import find_workloads
 from paged.kernel.variant import Variant
 
-
 NO_HARDWARE = (
     "Times are those of the interpreter on this CPU, which are no measure of a kernel on a GPU; "
     "the peers' are torch's on the CPU."

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import inspect
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from paged.cli.command import Command
-from paged.cli.kernels.target import FORMS, find_target, find_targets
+from paged.cli.kernel_option import add_kernel_option, chosen_kernels
+from paged.cli.kernels.target import FORMS, find_target, find_targets, load_file
+from paged.kernel.choice import HOST, REFERENCE
 from paged.kernel.page import page
 from paged.kernel.registry import ops
 from paged.kernel.variant import Variant
 
+_NO_FILE = {REFERENCE: "the operation in torch", HOST: "C++ for this CPU"}
+
 
 def _list_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("targets", nargs="*", metavar="OP", help="operations; all by default")
+    add_kernel_option(parser)
 
 
 def _list(arguments: Namespace) -> int:
-    variants = find_targets(arguments.targets)
-    width = max(len(_name(v)) for v in variants)
-    for variant in variants:
-        print(f"{_name(variant):<{width}}  {variant.directives.summary}")
+    chosen = chosen_kernels(arguments)
+    names = {_name(v): v.directives.summary for v in find_targets(arguments.targets)}
+    for op, name in chosen.items():
+        if name.endswith(".cu"):
+            names[f"{op}={name}"] = load_file(Path(name)).directives.summary
+        elif name in _NO_FILE:
+            names[f"{op}={name}"] = _NO_FILE[name]
+    width = max(map(len, names))
+    marks = {f"{op}={name}" for op, name in chosen.items()}
+    for name, summary in names.items():
+        mark = f"{'*' if name in marks else ' '} " if marks else ""
+        print(f"{mark}{name:<{width}}  {summary}")
     return 0
 
 
@@ -49,7 +63,7 @@ def _show(arguments: Namespace) -> int:
 
 LIST = Command(
     name="list",
-    summary="list operations and the kernels that serve them",
+    summary="list operations and the kernels that serve them; --kernel marks a choice",
     add_arguments=_list_arguments,
     run=_list,
 )

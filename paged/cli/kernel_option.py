@@ -1,0 +1,61 @@
+"""`--kernel OP=VARIANT`: the kernels that a command's operations are served by."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from paged.errors import ConfigError, KernelSourceError
+
+if TYPE_CHECKING:
+    from paged.kernel.choice import Choices
+
+
+def add_kernel_option(parser: ArgumentParser) -> None:
+    """Declare `--kernel`, once for each operation. A choice that cannot serve is refused."""
+    parser.add_argument(
+        "--kernel",
+        dest="kernels",
+        action="append",
+        type=choice,
+        default=[],
+        metavar="OP=VARIANT",
+        help="serve OP by a kernel that 'paged kernels list' names, by FILE.cu or by 'reference'; "
+        "may be repeated",
+    )
+
+
+def choice(text: str) -> tuple[str, str]:
+    """Read `attention=v2` or `attention=path/to/mine.cu`; a file becomes an absolute path."""
+    from paged.kernel.choice import parse_choice
+    from paged.kernel.registry import resolve_variant
+
+    try:
+        op, variant = parse_choice(text)
+        return op, resolve_variant(op, variant)
+    except KernelSourceError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def chosen_kernels(arguments: Namespace) -> dict[str, str]:
+    """Return the variant of each operation that the command line names one for.
+
+    Raises: ConfigError where it names two.
+    """
+    chosen: dict[str, str] = {}
+    for op, variant in arguments.kernels:
+        if chosen.setdefault(op, variant) != variant:
+            raise ConfigError(f"--kernel names two kernels of {op}: {chosen[op]} and {variant}")
+    return chosen
+
+
+def using_kernels(arguments: Namespace) -> AbstractContextManager[Choices]:
+    """Serve operations by the kernels of the command line inside the block.
+
+    Raises: ConfigError where it names two of one operation.
+    """
+    from paged.kernel.choice import use_kernel
+
+    variants: dict[str, Any] = {**chosen_kernels(arguments)}
+    return use_kernel(**variants)
