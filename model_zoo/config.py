@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 
 from model_zoo.rope_config import RopeConfig
 from paged.errors import ConfigError
@@ -54,6 +53,8 @@ class ModelConfig:
     max_model_len: most tokens a sequence may come to; as long is the table of angles.
     qk_norm: whether each head of queries and keys is normed before it is turned.
     dtype: type the checkpoint is written in.
+    kv_groups: layers by window, in the order in which the windows first appear.
+    places: for each layer its KV group and its index there.
     """
 
     family: str
@@ -76,6 +77,8 @@ class ModelConfig:
     bos_id: int | None = None
     eos_ids: tuple[int, ...] = ()
     dtype: str = "bfloat16"
+    kv_groups: tuple[KVGroup, ...] = field(init=False, repr=False, compare=False)
+    places: tuple[LayerPlace, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in _SIZES:
@@ -96,6 +99,9 @@ class ModelConfig:
             )
         self._check_windows()
         self._check_ids()
+        groups = _groups_of(self.windows)
+        object.__setattr__(self, "kv_groups", groups)
+        object.__setattr__(self, "places", _places_of(groups))
 
     @property
     def shape(self) -> ModelShape:
@@ -126,16 +132,6 @@ class ModelConfig:
         embeddings = (1 if self.tie_embeddings else 2) * self.vocab_size * hidden
         return self.num_layers * layer + embeddings + hidden
 
-    @property
-    def kv_groups(self) -> tuple[KVGroup, ...]:
-        """Layers by window, in the order in which the windows first appear."""
-        return _kv_groups(self.windows)
-
-    @property
-    def places(self) -> tuple[LayerPlace, ...]:
-        """For each layer its KV group and its index there."""
-        return _places(self.windows)
-
     def _check_windows(self) -> None:
         if len(self.windows) != self.num_layers:
             raise ConfigError(
@@ -165,19 +161,17 @@ class ModelConfig:
             raise ConfigError(f"{self.family} model: expected {expected}, got {got}")
 
 
-@lru_cache(maxsize=64)
-def _kv_groups(windows: tuple[int | None, ...]) -> tuple[KVGroup, ...]:
+def _groups_of(windows: tuple[int | None, ...]) -> tuple[KVGroup, ...]:
     layers_of: dict[int | None, list[int]] = {}
     for layer, window in enumerate(windows):
         layers_of.setdefault(window, []).append(layer)
     return tuple(KVGroup(layers=tuple(of), window=window) for window, of in layers_of.items())
 
 
-@lru_cache(maxsize=64)
-def _places(windows: tuple[int | None, ...]) -> tuple[LayerPlace, ...]:
+def _places_of(groups: tuple[KVGroup, ...]) -> tuple[LayerPlace, ...]:
     places = {
         layer: LayerPlace(group=number, index=index, window=group.window)
-        for number, group in enumerate(_kv_groups(windows))
+        for number, group in enumerate(groups)
         for index, layer in enumerate(group.layers)
     }
-    return tuple(places[layer] for layer in range(len(windows)))
+    return tuple(places[layer] for layer in sorted(places))

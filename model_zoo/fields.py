@@ -19,11 +19,12 @@ class Fields:
     A field that is null counts as absent, but for `has`. Every method raises ConfigError for a
     value of another type, and those without `optional` in their name for an absent one.
 
-    values: the object. source: what errors call it.
+    values: the object.
+    prefix: what errors put before names, such as `rope_scaling.`.
     """
 
     values: Mapping[str, object]
-    source: str
+    prefix: str = ""
 
     def has(self, name: str) -> bool:
         """Say whether the field is there, be it null."""
@@ -99,14 +100,13 @@ class Fields:
             return None
         if not isinstance(value, dict):
             raise self._mistyped(name, "an object")
-        return Fields(values=cast("dict[str, object]", value), source=f"{self.source}: {name}")
+        return Fields(values=cast("dict[str, object]", value), prefix=f"{self.prefix}{name}.")
 
     def require_one_of(self, name: str, value: str, known: Sequence[str]) -> None:
         """Raise unless a field's value is one of the known ones."""
         if value not in known:
             raise ConfigError(
-                f"{self.source}: expected {name} to be one of {', '.join(known)},"
-                f" got {value!r:.100}"
+                f"expected {self.prefix}{name} to be one of {', '.join(known)}, got {value!r:.100}"
             )
 
     def _finite(self, name: str, value: object) -> float:
@@ -116,12 +116,12 @@ class Fields:
 
     def _present(self, name: str, value: Value | None) -> Value:
         if value is None:
-            raise ConfigError(f"{self.source}: the field {name} is missing; it must be there")
+            raise ConfigError(f"the field {self.prefix}{name} is missing; it must be there")
         return value
 
     def _mistyped(self, name: str, expected: str) -> ConfigError:
         got = repr(self.values[name]) if name in self.values else "nothing"
-        return ConfigError(f"{self.source}: expected {name} to be {expected}, got {got:.100}")
+        return ConfigError(f"expected {self.prefix}{name} to be {expected}, got {got:.100}")
 
 
 def _is_integer(value: object) -> TypeGuard[int]:

@@ -46,15 +46,12 @@ class Sizes:
         num_layers = _positive(fields, "num_hidden_layers")
         if num_layers > MAX_LAYERS:
             raise ConfigError(
-                f"{fields.source}: expected num_hidden_layers to be at most {MAX_LAYERS},"
-                f" got {num_layers!s:.40}"
+                f"expected num_hidden_layers to be at most {MAX_LAYERS}, got {num_layers!s:.40}"
             )
-        # careful: null means as many as heads, in every family
-        default = num_heads if fields.has("num_key_value_heads") else default_kv_heads
         return cls(
             num_layers=num_layers,
             num_heads=num_heads,
-            num_kv_heads=fields.optional_integer("num_key_value_heads") or default or num_heads,
+            num_kv_heads=_num_kv_heads(fields, default_kv_heads, num_heads),
             head_dim=_head_dim(fields, default_head_dim, hidden_size, num_heads),
             hidden_size=hidden_size,
         )
@@ -81,7 +78,7 @@ def read_config(
     fields.require_one_of("hidden_act", activation, ("silu", "swish"))
     if fields.optional_object("quantization_config") is not None:
         raise ConfigError(
-            f"{fields.source}: the checkpoint is quantised (quantization_config), which is not"
+            "the checkpoint is quantised (quantization_config), which is not"
             " read; use the original checkpoint or a GGUF file"
         )
     max_positions = _positive(fields, "max_position_embeddings")
@@ -125,12 +122,10 @@ def layer_windows(fields: Fields, num_layers: int) -> tuple[int | None, ...]:
     for each in types:
         fields.require_one_of("layer_types", each, _ATTENTION_TYPES)
     if len(types) != num_layers:
-        raise ConfigError(
-            f"{fields.source}: expected layer_types to name {num_layers} layers, got {len(types)}"
-        )
+        raise ConfigError(f"expected layer_types to name {num_layers} layers, got {len(types)}")
     if window is None and _SLIDING in types:
         raise ConfigError(
-            f"{fields.source}: layer_types names sliding layers, but there is no window; expected"
+            "layer_types names sliding layers, but there is no window; expected"
             " use_sliding_window to be true and sliding_window a number of tokens"
         )
     return tuple(window if each == _SLIDING else None for each in types)
@@ -146,18 +141,30 @@ def _window(fields: Fields) -> int | None:
 def _positive(fields: Fields, name: str) -> int:
     value = fields.integer(name)
     if value <= 0:
-        raise ConfigError(f"{fields.source}: expected {name} to be above 0, got {value!s:.40}")
+        raise ConfigError(f"expected {name} to be above 0, got {value!s:.40}")
     return value
 
 
+def _num_kv_heads(fields: Fields, default: int | None, num_heads: int) -> int:
+    # careful: null means as many as heads, in every family
+    if default is not None and not fields.has("num_key_value_heads"):
+        return default
+    given = fields.optional_integer("num_key_value_heads")
+    return num_heads if given is None else given
+
+
 def _head_dim(fields: Fields, default: int | None, hidden_size: int, num_heads: int) -> int:
-    given = fields.optional_integer("head_dim") or default
-    if given is None and hidden_size % num_heads:
+    given = fields.optional_integer("head_dim")
+    if given is not None:
+        return given
+    if default is not None:
+        return default
+    if hidden_size % num_heads:
         raise ConfigError(
-            f"{fields.source}: expected hidden_size to be a multiple of num_attention_heads where"
-            f" there is no head_dim, got {hidden_size!s:.40} and {num_heads!s:.40}"
+            "expected hidden_size to be a multiple of num_attention_heads where there is no"
+            f" head_dim, got {hidden_size} and {num_heads}"
         )
-    return given or hidden_size // num_heads
+    return hidden_size // num_heads
 
 
 def _dtype(fields: Fields) -> str:

@@ -32,8 +32,11 @@ def config_from_hf(values: Mapping[str, object], *, source: str = "config.json")
     Raises: ConfigError for an unknown architecture, a missing or mistyped field, an impossible
     size, and for what no model here computes.
     """
-    fields = Fields(values=values, source=source)
-    return _family_of(fields).read(fields)
+    fields = Fields(values=values)
+    try:
+        return _family_of(fields).read(fields)
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from error
 
 
 def weight_map(config: ModelConfig) -> Mapping[str, WeightTarget]:
@@ -53,6 +56,6 @@ def _family_of(fields: Fields) -> Family:
     got = f"architectures {list(architectures)}" if architectures else f"model_type {model_type!r}"
     known = ", ".join(family.architecture for family in FAMILIES.values())
     raise ConfigError(
-        f"{fields.source}: unknown architecture: expected one of {known}, got {got:.200};"
+        f"unknown architecture: expected one of {known}, got {got:.200};"
         " docs/models.md says how to add one"
     )

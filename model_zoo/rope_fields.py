@@ -35,7 +35,10 @@ def read_rope(fields: Fields, *, head_dim: int, max_positions: int) -> RopeConfi
     if scaling is None or not scaling.values:
         scaling = fields.optional_object("rope_parameters")
     if scaling is None:
-        scaling = Fields(values={}, source=f"{fields.source}: rope_parameters")
+        scaling = Fields(values={})
+    for name in ("full_attention", "sliding_attention"):
+        if scaling.has(name):
+            raise ConfigError(f"expected one embedding for all layers, got {scaling.prefix}{name}")
     places = (scaling, fields)
     theta = _first_number(places, "rope_theta")
     share = _first_number(places, "partial_rotary_factor")
@@ -48,9 +51,7 @@ def read_rope(fields: Fields, *, head_dim: int, max_positions: int) -> RopeConfi
 
 def _rotary_dim(fields: Fields, head_dim: int, share: float) -> int:
     if not 0 < share <= 1:
-        raise ConfigError(
-            f"{fields.source}: expected partial_rotary_factor above 0 and at most 1, got {share}"
-        )
+        raise ConfigError(f"expected partial_rotary_factor above 0 and at most 1, got {share}")
     return int(head_dim * share)
 
 
@@ -85,9 +86,10 @@ def _scaling(scaling: Fields, fields: Fields, max_positions: int) -> RopeScaling
 def _original(scaling: Fields, fields: Fields, max_positions: int) -> int:
     """Tokens of a sequence in training; Phi-3's spelling, outside of the object, goes first."""
     name = "original_max_position_embeddings"
-    original = fields.optional_integer(name) or scaling.optional_integer(name) or max_positions
+    found = (place.optional_integer(name) for place in (fields, scaling))
+    original = next((number for number in found if number is not None), max_positions)
     if original < 2:
-        raise ConfigError(f"{scaling.source}: expected {name} to be at least 2, got {original}")
+        raise ConfigError(f"expected {scaling.prefix}{name} to be at least 2, got {original}")
     return original
 
 
@@ -137,7 +139,7 @@ def _factor(scaling: Fields, original: int, max_positions: int) -> float:
 def _require_positive(scaling: Fields, **numbers: float) -> None:
     for name, number in numbers.items():
         if number <= 0:
-            raise ConfigError(f"{scaling.source}: expected {name} to be above 0, got {number}")
+            raise ConfigError(f"expected {scaling.prefix}{name} to be above 0, got {number}")
 
 
 def _magnitude(factor: float, scale: float) -> float:
