@@ -106,20 +106,13 @@ def measure_traffic(
     call = Plans(spec).add(binding)
     for name, tensor in call.variables.items():
         program.copy_to_variable(name, tensor)
-    totals: dict[str, list[int]] = {}
+    seen = [o.name for o in spec.operands if not o.is_variable]
+    totals = {name: [0] * len(_FIELDS) for name in seen if binding.tensors[name] is not None}
     for launch in call.launches:
-        pointers = [pointer.operand for pointer in launch.pointers]
-        _add(totals, pointers, program.observe(launch))
+        for pointer, counts in zip(launch.pointers, program.observe(launch), strict=True):
+            total = totals[pointer.operand]
+            total[:] = [n + getattr(counts, field) for n, field in zip(total, _FIELDS, strict=True)]
     return _traffic(totals, work)
-
-
-def _add(totals: dict[str, list[int]], names: Sequence[str], counts: Sequence[Counts]) -> None:
-    """Add a launch's counts to those of its operands; an empty grid has none."""
-    for name in names:
-        totals.setdefault(name, [0] * len(_FIELDS))
-    for name, count in zip(names, counts, strict=False):
-        for i, field in enumerate(_FIELDS):
-            totals[name][i] += getattr(count, field)
 
 
 _FIELDS = tuple(field[0] for field in Counts._fields_)

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "../device.h"
 #include "launch.h"
 #include "observation.h"
 #include "shared_memory.h"
@@ -265,6 +266,8 @@ void Block::leave() {
 }
 
 void Block::abandon() { leave(); }
+
+bool is_local(const void* address) { return current_block->self().stack->contains(address); }
 
 void Block::report_deadlock() {
     char lines[kMaxTextBytes - 64];

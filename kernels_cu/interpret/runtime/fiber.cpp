@@ -82,6 +82,11 @@ bool Stack::guard_contains(const void* address) const {
     return byte >= memory_ && byte < memory_ + kGuardBytes;
 }
 
+bool Stack::contains(const void* address) const {
+    const auto* byte = static_cast<const char*>(address);
+    return byte >= memory_ + kGuardBytes && byte < top_;
+}
+
 void StackPool::reserve(unsigned num_stacks) {
     while (all_.size() < num_stacks) {
         all_.push_back(std::make_unique<Stack>(static_cast<unsigned>(all_.size())));

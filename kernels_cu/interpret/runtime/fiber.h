@@ -23,6 +23,7 @@ public:
     // Returns a stack pointer that, switched to, calls body, which must not return.
     void* prepare(void (*body)());
     bool guard_contains(const void* address) const;
+    bool contains(const void* address) const;
 
 private:
     char* memory_;

@@ -13,11 +13,13 @@ namespace {
 
 inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_write,
                  const void* place) {
-    Observer* observer = current_observer;
     const auto number = reinterpret_cast<uint64_t>(address);
-    if (observer == nullptr || !observer->may_hold(number)) return;
-    observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
+    if (number - observed_range.begin >= observed_range.num_bytes) return;
+    current_observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
 }
+
+// The runtime calls into a kernel's library outside of lanes too.
+inline bool is_observed_lane() { return current_observer != nullptr && current_lane != nullptr; }
 
 }  // namespace
 
@@ -36,6 +38,7 @@ void* observed_memset(void* to, int byte, size_t num_bytes) {
 
 }  // namespace paged_interpret
 
+using paged_interpret::is_observed_lane;
 using paged_interpret::tell;
 
 #define PAGED_HERE __builtin_return_address(0)
@@ -90,12 +93,10 @@ void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); 
 
 // The calls that lead to a place: one function serves several callers where it is not inlined.
 void __tsan_func_entry(void* caller) {
-    using namespace paged_interpret;
-    if (current_observer != nullptr) current_block->self().path.enter(caller);
+    if (is_observed_lane()) paged_interpret::current_block->self().path.enter(caller);
 }
 void __tsan_func_exit() {
-    using namespace paged_interpret;
-    if (current_observer != nullptr) current_block->self().path.leave();
+    if (is_observed_lane()) paged_interpret::current_block->self().path.leave();
 }
 }
 #pragma GCC visibility pop

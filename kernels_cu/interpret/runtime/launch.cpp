@@ -50,14 +50,14 @@ void* run_worker(void* argument) {
     Worker& worker = *static_cast<Worker*>(argument);
     Launch& launch = *worker.launch;
     set_current_launch(&launch);
-    current_observer = worker.observer.get();
+    set_current_observer(worker.observer.get());
     worker.is_running = 1;
     for (;;) {
         const uint64_t position = launch.next_block.fetch_add(1);
         if (position >= launch.num_blocks || launch.has_failed()) break;
         worker.block->run(launch, launch.order.empty() ? position : launch.order[position]);
     }
-    current_observer = nullptr;
+    set_current_observer(nullptr);
     worker.is_running = 0;
     return nullptr;
 }

@@ -6,6 +6,12 @@
 namespace paged_interpret {
 
 __thread Observer* current_observer = nullptr;
+__thread ObservedRange observed_range = {0, 0};
+
+void set_current_observer(Observer* observer) {
+    current_observer = observer;
+    observed_range = observer == nullptr ? ObservedRange{0, 0} : observer->range();
+}
 
 namespace {
 
@@ -13,57 +19,50 @@ namespace {
 constexpr uint64_t kMaxInstructionBytes = 16;
 constexpr uint64_t kSiteFactor = 0x9e3779b97f4a7c15u;
 
-Observation::Watched watch(const Operand& operand, uint32_t index, const Region* regions) {
-    Observation::Watched watched{};
-    watched.operand = &operand;
-    watched.index = index;
-    watched.is_alone = true;
-    watched.begin = operand.address + (regions == nullptr ? 0 : regions[operand.region].mapped);
-    watched.end = watched.begin + operand.num_bytes;
+std::vector<uint32_t> axes_of(const Operand& operand) {
+    std::vector<uint32_t> axes;
     for (uint32_t axis = 0; axis < operand.num_axes; ++axis) {
-        if (operand.strides[axis] > 0) watched.axes[watched.num_axes++] = axis;
+        if (operand.strides[axis] > 0) axes.push_back(axis);
     }
-    std::sort(watched.axes, watched.axes + watched.num_axes, [&operand](uint32_t a, uint32_t b) {
+    std::sort(axes.begin(), axes.end(), [&operand](uint32_t a, uint32_t b) {
         return operand.strides[a] > operand.strides[b];
     });
-    return watched;
-}
-
-// Whether an element lies at an address between the first and the last.
-bool has_element(const Observation::Watched& watched, uint64_t address) {
-    const Operand& operand = *watched.operand;
-    uint64_t offset = address - watched.begin;
-    for (uint32_t i = 0; i < watched.num_axes; ++i) {
-        const uint32_t axis = watched.axes[i];
-        const uint64_t step = static_cast<uint64_t>(operand.strides[axis]) * operand.element_bytes;
-        if (offset / step >= static_cast<uint64_t>(operand.sizes[axis])) return false;
-        offset %= step;
-    }
-    return offset < operand.element_bytes;
-}
-
-bool holds(const Observation::Watched& watched, uint64_t address) {
-    if (address < watched.begin || address >= watched.end) return false;
-    return watched.is_alone || has_element(watched, address);
+    return axes;
 }
 
 }  // namespace
 
 Observation::Observation(Operand* operands, uint32_t num_operands, const Region* regions)
-    : operands_(operands), num_operands_(num_operands), begin_(~uint64_t{0}), num_bytes_(0) {
-    uint64_t end = 0;
+    : operands_(operands), num_operands_(num_operands), range_{0, 0} {
+    uint64_t begin = ~uint64_t{0}, end = 0;
     for (uint32_t i = 0; i < num_operands; ++i) {
-        watched_.push_back(watch(operands[i], i, regions));
-        begin_ = std::min(begin_, watched_[i].begin);
+        const uint64_t region = regions == nullptr ? 0 : regions[operands[i].region].mapped;
+        const uint64_t first = region + operands[i].address;
+        watched_.push_back(Watched{first, first + operands[i].num_bytes, i, true});
+        axes_.push_back(axes_of(operands[i]));
+        if (operands[i].num_bytes == 0) continue;
+        begin = std::min(begin, watched_[i].begin);
         end = std::max(end, watched_[i].end);
     }
-    if (num_operands > 0) num_bytes_ = end - begin_;
+    if (begin < end) range_ = ObservedRange{begin, end - begin};
     for (Watched& one : watched_) {
         for (const Watched& other : watched_) {
             const bool overlap = one.begin < other.end && other.begin < one.end;
             if (&one != &other && overlap) one.is_alone = false;
         }
     }
+}
+
+// Whether an element lies at an address between the first and the last.
+bool Observation::has_element(const Watched& watched, uint64_t address) const {
+    const Operand& operand = operands_[watched.index];
+    uint64_t offset = address - watched.begin;
+    for (const uint32_t axis : axes_[watched.index]) {
+        const uint64_t step = static_cast<uint64_t>(operand.strides[axis]) * operand.element_bytes;
+        if (offset / step >= static_cast<uint64_t>(operand.sizes[axis])) return false;
+        offset %= step;
+    }
+    return offset < operand.element_bytes;
 }
 
 const Observation::Watched* Observation::find(uint64_t address) const {
@@ -90,32 +89,38 @@ Observer::Observer(const Observation& observation)
 
 void Observer::see(const MemoryAccess& access) {
     const uint64_t place = reinterpret_cast<uint64_t>(access.place);
-    uint64_t site = (current_block->self().path.hash ^ place) * kSiteFactor;
+    const uint64_t site = (current_block->self().path.hash ^ place) * kSiteFactor;
+    if (access.num_bytes <= kMaxInstructionBytes) {
+        see_part(access, site);
+        return;
+    }
     MemoryAccess part = access;
-    do {
-        part.num_bytes = std::min(access.address + access.num_bytes - part.address,
-                                  kMaxInstructionBytes);
-        see_part(part, site);
-        part.address += kMaxInstructionBytes;
-        ++site;
-    } while (part.address < access.address + access.num_bytes);
+    for (uint64_t done = 0; done < access.num_bytes; done += kMaxInstructionBytes) {
+        part.address = access.address + done;
+        part.num_bytes = std::min(access.num_bytes - done, kMaxInstructionBytes);
+        see_part(part, site + done);
+    }
 }
 
 void Observer::see_part(const MemoryAccess& access, uint64_t site) {
-    const LaneState& lane = current_block->self();
     uint32_t operand = 0;
     if (access.num_bytes > 0) {
-        if (latest_ == nullptr || !holds(*latest_, access.address)) {
+        if (latest_ == nullptr || !observation_.holds(*latest_, access.address)) {
             latest_ = observation_.find(access.address);
         }
         if (latest_ == nullptr) return;
         operand = latest_->index;
         Counts& counts = counts_[operand];
-        counts.num_reads += access.is_read;
-        counts.num_writes += access.is_write;
-        counts.read_bytes += access.is_read ? access.num_bytes : 0;
-        counts.write_bytes += access.is_write ? access.num_bytes : 0;
+        if (access.is_read) {
+            ++counts.num_reads;
+            counts.read_bytes += access.num_bytes;
+        }
+        if (access.is_write) {
+            ++counts.num_writes;
+            counts.write_bytes += access.num_bytes;
+        }
     }
+    const LaneState& lane = current_block->self();
     warps_[lane.warp_index].add(LaneAccess{site, lane.lane_index, operand, access.address,
                                            static_cast<uint32_t>(access.num_bytes), access.is_read,
                                            access.is_write});

@@ -23,35 +23,44 @@ struct MemoryAccess {
     const void* place;    // in the kernel's code
 };
 
+// Memory in which all operands lie. Most accesses are elsewhere, and must not cost much.
+struct ObservedRange {
+    uint64_t begin;
+    uint64_t num_bytes;  // 0: the launch is not observed
+};
+
 // The operands of a launch by their addresses, and what was counted of them.
 class Observation {
 public:
     struct Watched {
-        const Operand* operand;
-        uint32_t index;
-        bool is_alone;  // no other operand has memory between its first and last element
         uint64_t begin;
         uint64_t end;
-        uint32_t axes[kMaxAxes];  // those with a stride, the longest first
-        uint32_t num_axes;
+        uint32_t index;
+        bool is_alone;  // no other operand has memory between its first and last element
     };
 
     // In place, addresses are the operands' own; in a child they lie in mapped regions.
     Observation(Operand* operands, uint32_t num_operands, const Region* regions);
 
-    bool may_hold(uint64_t address) const { return address - begin_ < num_bytes_; }
     // The operand that has an element at an address, null for none.
     const Watched* find(uint64_t address) const;
+    bool holds(const Watched& watched, uint64_t address) const {
+        if (address < watched.begin || address >= watched.end) return false;
+        return watched.is_alone || has_element(watched, address);
+    }
+    const ObservedRange& range() const { return range_; }
     uint32_t num_operands() const { return num_operands_; }
     // Adds counts to the operands' own.
     void add(const std::vector<Counts>& counts);
 
 private:
+    bool has_element(const Watched& watched, uint64_t address) const;
+
     Operand* operands_;
     uint32_t num_operands_;
-    uint64_t begin_;  // of all operands
-    uint64_t num_bytes_;
+    ObservedRange range_;
     std::vector<Watched> watched_;
+    std::vector<std::vector<uint32_t>> axes_;  // by operand: those with a stride, the longest first
 };
 
 // Observes the blocks that one OS thread runs.
@@ -59,13 +68,12 @@ class Observer {
 public:
     explicit Observer(const Observation& observation);
 
-    // Whether an access could be one of interest; most are not, and it must not cost much.
-    bool may_hold(uint64_t address) const { return observation_.may_hold(address); }
     void see(const MemoryAccess& access);
     // All lanes of a warp, or of the block, have met.
     void meet(unsigned warp_index) { warps_[warp_index].settle(counts_.data()); }
     void meet_all(unsigned num_warps);
     const std::vector<Counts>& counts() const { return counts_; }
+    const ObservedRange& range() const { return observation_.range(); }
 
 private:
     void see_part(const MemoryAccess& access, uint64_t site);
@@ -76,7 +84,10 @@ private:
     std::vector<Counts> counts_;  // by operand
 };
 
-// Observer of the blocks that the calling OS thread runs; null where the launch is not observed.
+// Of the blocks that the calling OS thread runs; null where the launch is not observed.
 extern __thread Observer* current_observer __attribute__((tls_model("initial-exec")));
+extern __thread ObservedRange observed_range __attribute__((tls_model("initial-exec")));
+// Sets both.
+void set_current_observer(Observer* observer);
 
 }  // namespace paged_interpret

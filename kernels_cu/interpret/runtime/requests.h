@@ -28,36 +28,49 @@ struct LaneAccess {
     bool is_write;  // both: an atomic operation
 };
 
+// The requests stand in a list, where those of one site are in the order of its executions. Most
+// lanes do what the first did: they keep step with the list, and need no search. A lane that comes
+// to another site than the list is out of step, and finds its requests by site, till all meet.
 class WarpRequests {
 public:
+    WarpRequests() { settle_lanes(); }
     void add(const LaneAccess& access);
     // Ends all requests, and adds the bytes of their sectors to the operands' counts.
     void settle(Counts* counts);
 
 private:
-    // Sectors of one operand in a window of memory with a bit for each.
+    // Sectors of one operand in a window of memory that has a bit for each.
     struct Sectors {
         uint64_t window;
         uint32_t operand;
         uint32_t mask;
-        uint32_t next;  // of the same request
+        uint32_t next;  // of the same request, in more_
     };
-    struct Site {
-        uint64_t key;
-        uint32_t successor;  // the site that a lane came to next
+    struct Request {
+        uint64_t site;
+        Sectors sectors;
         bool is_read, is_write;
-        uint32_t num_executions[kWarpSize];  // by lane
-        std::vector<uint32_t> requests;      // first sectors of each
+    };
+    // For lanes out of step: a site's requests, and how many of them each lane is past.
+    struct Site {
+        std::vector<uint32_t> requests;
+        uint32_t num_past[kWarpSize];
+        unsigned known;  // lanes for which that is told
     };
 
-    Site& find(uint64_t key);
-    void touch(uint32_t& first, uint64_t window, uint32_t operand, uint32_t mask);
+    Request& request_of(const LaneAccess& access);
+    Request& request_out_of_step(const LaneAccess& access);
+    uint32_t append(const LaneAccess& access);
+    void index_sites();
+    void touch(Sectors& first, const Sectors& touched);
+    void settle_lanes();
 
-    std::vector<Site> sites_;
-    std::unordered_map<uint64_t, uint32_t> index_;
-    std::vector<uint32_t> open_;  // sites with requests
-    std::vector<Sectors> sectors_;
-    uint32_t last_ = 0;  // site
+    std::vector<Request> requests_;
+    std::vector<Sectors> more_;
+    uint32_t num_in_step_[kWarpSize];  // by lane: requests of the list that it has made
+    unsigned out_of_step_;             // lanes
+    bool is_indexed_;
+    std::unordered_map<uint64_t, Site> sites_;
 };
 
 }  // namespace paged_interpret

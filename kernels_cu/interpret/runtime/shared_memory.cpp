@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "../device.h"
 #include "../dynamic_shared.h"
 
 struct TlsIndex {
@@ -34,6 +35,11 @@ void SharedMemory::poison() const {
     std::memset(behind, byte, static_cast<size_t>(end_ - behind));
 }
 
+bool SharedMemory::contains(const void* address) const {
+    const auto* byte = static_cast<const char*>(address);
+    return byte >= begin_ && byte < end_;
+}
+
 size_t SharedMemory::num_bytes_past_end() const {
     if (dynamic_ == nullptr) return 0;
     const char* margin = dynamic_ + request_.shared_bytes;
@@ -41,6 +47,10 @@ size_t SharedMemory::num_bytes_past_end() const {
     size_t num_bytes = kSharedMarginBytes;
     while (num_bytes > 0 && margin[num_bytes - 1] == byte) --num_bytes;
     return num_bytes;
+}
+
+bool is_shared(const void* address) {
+    return SharedMemory(*current_launch()->request).contains(address);
 }
 
 }  // namespace paged_interpret

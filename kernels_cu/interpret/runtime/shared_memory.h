@@ -13,6 +13,7 @@ public:
     explicit SharedMemory(const Request& request);
     // Fills all of it, and a margin behind the dynamic part, with the poison byte.
     void poison() const;
+    bool contains(const void* address) const;
     // How far the margin was written to; 0 in a block that keeps to its memory.
     size_t num_bytes_past_end() const;
 

@@ -26,7 +26,7 @@ def run_in_place(
     memory: LaunchMemory,
     settings: Settings,
 ) -> Failure | tuple[Counts, ...]:
-    """Run a launch here; return how it failed, or each operand's counts, of use if observed.
+    """Run a launch here; return how it failed, or an observed one's counts.
 
     What it prints is passed on at its end.
 
@@ -64,7 +64,7 @@ def run_in_place(
     finally:
         runtime.paged_end_run(run)
     if not report.is_claimed:
-        return tuple(operand.counts for operand in operands)
+        return tuple(operand.counts for operand in operands) if settings.is_observed else ()
     return Failure(report=report, mapped=tuple(span.begin for span in memory.spans), death="")
 
 

@@ -122,11 +122,10 @@ class InterpretProgram:
     def observe(self, request: LaunchRequest) -> tuple[Counts, ...]:
         """Run one entry as `launch` does, and return what it did with each pointer of the request.
 
-        The counts are zeros, or none, where the program was not built to be observed, and for an
-        empty grid.
+        There are no counts where the program was not built to be observed.
         """
         if request.is_empty:
-            return ()
+            return tuple(Counts() for _ in request.pointers)
         kernel = self._library.kernel(request.entry)
         _check(kernel, request)
         memory = launch_memory(request)
