@@ -16,7 +16,7 @@ from paged.errors import ModelFileError
 
 PREFIX = "tokenizer.ggml"
 # Source: enum llama_token_type of llama.cpp.
-_CONTROL, _USER_DEFINED = 3, 4
+_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
 # Ends of a text, of a turn and of a message: each ends an answer.
 _END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 # Byte-level vocabularies whose texts start with a token of their own.
@@ -79,13 +79,12 @@ def _add_tokens(backend: tokenizers.Tokenizer, metadata: GgufMetadata, tokens: l
             f"{metadata.path}: expected one of {PREFIX}.token_type for each of {len(tokens)} "
             f"tokens, got {len(types)}"
         )
-    for kind, is_special in ((_CONTROL, True), (_USER_DEFINED, False)):
-        added = [
-            AddedToken(token, special=is_special, normalized=False)
-            for token, its_kind in zip(tokens, types, strict=False)
-            if its_kind == kind and token
-        ]
-        backend.add_tokens(added)  # pyright: ignore[reportUnknownMemberType]
+    added = [
+        AddedToken(token, special=kind != _USER_DEFINED, normalized=False)
+        for token, kind in zip(tokens, types, strict=False)
+        if kind in (_UNKNOWN, _CONTROL, _USER_DEFINED) and token
+    ]
+    backend.add_tokens(added)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _special_id(metadata: GgufMetadata, key: str, tokens: list[str]) -> int | None:
