@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from paged.errors import BadLogits
 from paged.types import IndexArray, TokenArray
 
 # Stands for minus infinity, which JSON has no word for. The value is vLLM's.
@@ -110,6 +111,16 @@ def top_ids(logits: torch.Tensor, count: int) -> torch.Tensor:
     order = order[rows[order].argsort(stable=True)]
     starts = torch.searchsorted(rows, torch.arange(len(logits), device=logits.device))
     return ids[order][starts[:, None] + torch.arange(count, device=logits.device)]
+
+
+def check_best(best: torch.Tensor) -> None:
+    """Raise BadLogits unless the best logit of each row, best[N], is finite."""
+    is_bad = ~best.isfinite()
+    if bool(is_bad.any()):
+        raise BadLogits(
+            f"expected a finite best logit in each row, got {best[is_bad][0].item()} in row"
+            f" {int(is_bad.nonzero()[0])} of {len(best)}; weights or a kernel are broken"
+        )
 
 
 def _finite(values: torch.Tensor) -> LogprobArray:

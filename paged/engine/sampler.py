@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from paged.engine.logprobs import Logprobs, logprobs_of
+from paged.engine.logprobs import Logprobs, check_best, logprobs_of
 from paged.engine.penalties import add, penalize
 from paged.engine.philox import uniforms
 from paged.engine.sample_rows import SampleRows
 from paged.engine.truncation import least_in_nucleus, least_scores
-from paged.errors import BadLogits
 from paged.types import IndexArray, TokenArray
 
 # Logits that are worked on at once: what a core's cache holds, and on a GPU a bound on memory.
@@ -48,7 +47,7 @@ def sample(logits: torch.Tensor, rows: SampleRows) -> Sampled:
     scores = _changed(logits, rows)
     tokens = _best_ids(scores)
     best = scores.gather(1, tokens[:, None])
-    _check(best)
+    check_best(best[:, 0])
     drawn = np.flatnonzero(rows.temperature > 0.0)
     step = max(1, _CHUNK_ELEMENTS[logits.device.type] // logits.shape[1])
     for start in range(0, len(drawn), step):
@@ -79,15 +78,6 @@ def _best_ids(scores: torch.Tensor) -> torch.Tensor:
         # numpy's argmax takes a tenth of the time of torch's, on one core.
         return torch.as_tensor(scores.numpy().argmax(1))
     return scores.argmax(1)
-
-
-def _check(best: torch.Tensor) -> None:
-    is_bad = ~best.isfinite()[:, 0]
-    if bool(is_bad.any()):
-        raise BadLogits(
-            f"expected a finite best logit in each row, got {best[is_bad][0].item()} in row"
-            f" {int(is_bad.nonzero()[0])} of {len(best)}; weights or a kernel are broken"
-        )
 
 
 def _draw(scores: torch.Tensor, rows: SampleRows, part: IndexArray) -> torch.Tensor:
