@@ -48,10 +48,14 @@ using paged_interpret::tell;
     void __tsan_read##bytes(void* address) { tell(address, bytes, true, false, PAGED_HERE); }    \
     void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }
 
-// Loads that atomic functions begin with are a part of the operation, which is one.
 #define PAGED_ATOMIC_WORD(bits)                                                                  \
     uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t* address, int) {              \
+        tell(address, sizeof *address, true, false, PAGED_HERE);                                 \
         return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                       \
+    }                                                                                            \
+    void __tsan_atomic##bits##_store(uint##bits##_t* address, uint##bits##_t value, int) {       \
+        tell(address, sizeof *address, false, true, PAGED_HERE);                                 \
+        __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                      \
     }                                                                                            \
     int __tsan_atomic##bits##_compare_exchange_weak(uint##bits##_t* address,                     \
                                                     uint##bits##_t* expected,                    \
@@ -85,6 +89,7 @@ void __tsan_vptr_update(void** address, void*) {
     tell(address, sizeof *address, false, true, PAGED_HERE);
 }
 
+PAGED_ATOMIC_WORD(8)
 PAGED_ATOMIC_WORD(16)
 PAGED_ATOMIC_WORD(32)
 PAGED_ATOMIC_WORD(64)

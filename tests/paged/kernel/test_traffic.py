@@ -95,8 +95,11 @@ def test_writes(body: str, expected: tuple[int, int, int]) -> None:
     assert traffic.of("y").num_reads == 0
 
 
-def test_atomics_read_and_write() -> None:
-    y = traffic_of(spec_of("atomicAdd(y + i % 4, 1.0f);")).of("y")
+@pytest.mark.parametrize(
+    "operation", ["atomicAdd(y + i % 4, 1.0f);", "atomicCAS((int*)y + i % 4, 0, lane);"]
+)
+def test_atomics_read_and_write(operation: str) -> None:
+    y = traffic_of(spec_of(operation)).of("y")
     assert (y.num_reads, y.num_writes) == (32, 32)
     assert (y.read_bytes, y.write_bytes) == (128, 128)
     assert (y.read_sector_bytes, y.write_sector_bytes) == (32, 32)
