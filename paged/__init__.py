@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from paged.engine.llm import LLM
     from paged.kernel.choice import use_kernel
+    from paged.sampling_params import BeamParams, SamplingParams
 
-__all__ = ["use_kernel"]
+__all__ = ["LLM", "BeamParams", "SamplingParams", "use_kernel"]
+
+_HOME = {
+    "LLM": "paged.engine.llm",
+    "BeamParams": "paged.sampling_params",
+    "SamplingParams": "paged.sampling_params",
+    "use_kernel": "paged.kernel.choice",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `use_kernel` where it is used: allocators and experiments run without torch."""
-    if name == "use_kernel":
-        from paged.kernel.choice import use_kernel
-
-        return use_kernel
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import a public name where it is used: allocators and experiments run without torch."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

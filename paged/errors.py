@@ -5,6 +5,8 @@ One class per decision a caller makes. Each leaves the state as it was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class PagedError(Exception):
     """Base of all errors raised by this package."""
@@ -27,6 +29,17 @@ class OutOfBlocks(PagedError):
 
 class RequestRefused(PagedError, ValueError):
     """The request can never be served with this configuration."""
+
+
+class RequestFailed(PagedError):
+    """A step failed and took requests with it; the engine goes on.
+
+    outputs: what all requests of the call came to, those that failed and the others.
+    """
+
+    def __init__(self, message: str, outputs: Sequence[object] = ()) -> None:
+        self.outputs = outputs
+        super().__init__(message)
 
 
 class UnknownRow(PagedError, KeyError):

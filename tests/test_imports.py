@@ -36,7 +36,9 @@ _DEVICE = {"numpy", "torch"} | LAZY
 # allocator <- scheduler <- engine <- server; kernel <- model_zoo <- engine; all <- cli.
 LAYERS = {
     # its public names come from there when they are first used, so that it needs no torch
-    "paged": Layer(project=FOUNDATION | {"paged.kernel.choice"}, others={"numpy"}),
+    "paged": Layer(
+        project=FOUNDATION | {"paged.kernel.choice", "paged.engine.llm"}, others={"numpy"}
+    ),
     "paged.allocator": Layer(project=FOUNDATION, others={"numpy"}),
     "paged.scheduler": Layer(project=FOUNDATION | {"paged.allocator"}, others={"numpy"}),
     "paged.kernel": Layer(project=FOUNDATION, others=_DEVICE),
@@ -44,7 +46,7 @@ LAYERS = {
         project=FOUNDATION | {"paged.kernel"},
         others=_DEVICE | {"safetensors", "gguf", "tokenizers", "jinja2", "huggingface_hub"},
     ),
-    "paged.engine": Layer(project=_ENGINE, others=_DEVICE),
+    "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"tqdm"}),
     "paged.server": Layer(project=_ENGINE, others={"numpy", "fastapi", "uvicorn"}),
     "paged.cli": Layer(project=_ENGINE | {"paged.server"}, others={"numpy", "torch"}),
     "experiments": Layer(

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
-from paged.cli import allocators, doctor, download, plan
+from paged.cli import allocators, doctor, download, generate, plan
 from paged.cli.command import Command
 from paged.cli.kernels import main as kernels
 from paged.errors import PagedError
 
 COMMANDS: tuple[Command, ...] = (
-    *(download.COMMAND, plan.COMMAND),
+    *(generate.COMMAND, download.COMMAND, plan.COMMAND),
     *(allocators.COMMAND, kernels.COMMAND, doctor.COMMAND),
 )
 

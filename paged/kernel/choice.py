@@ -79,6 +79,16 @@ def use_kernel(
         _choices.reset(token)
 
 
+@contextmanager
+def in_force(choices: Choices) -> Generator[None, None, None]:
+    """Serve operations with choices that `use_kernel` yielded, without resolving names again."""
+    token = _choices.set(choices)
+    try:
+        yield
+    finally:
+        _choices.reset(token)
+
+
 def _check_config(name: str, kind: type, given: object) -> None:
     if given is not None and not isinstance(given, kind):
         raise KernelSourceError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paged.errors import ConfigError
+from paged.sampling_params import SamplingParams
 from paged.types import TokenArray
 
 
@@ -30,6 +31,7 @@ class Request:
     arrival_s: when it arrived, on the engine's clock.
     priority: lower runs first under the priority policy, ignored under fcfs.
     final_new_tokens: true output length, for allocators that are told the future.
+    sampling: how an executor draws the output; None where the executor knows it.
     """
 
     request_id: str
@@ -39,6 +41,7 @@ class Request:
     priority: int = 0
     num_sequences: int = 1
     final_new_tokens: int | None = None
+    sampling: SamplingParams | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_new_tokens", "num_sequences"):

@@ -72,14 +72,16 @@ class RequestState:
         """Say what the request asks of an allocator now."""
         request = self.request
         tokens = self.known_tokens()
-        final = request.final_new_tokens
+        final, sampling = request.final_new_tokens, request.sampling
+        reports_prompt = sampling is not None and sampling.prompt_logprobs is not None
         limit = request.num_prompt_tokens + request.max_new_tokens
         return Demand(
             num_tokens=len(tokens),
             max_tokens=min(limit, max_model_len),
             final_tokens=None if final is None else request.num_prompt_tokens + final,
             num_sequences=len(self.sequence_indices),
-            tokens=tokens,
+            # What is cached is not computed, so it has no log-probabilities to report.
+            tokens=None if reports_prompt else tokens,
             prefix_keys=allocator.prefix_keys(tokens),
             headroom_blocks=self.headroom_blocks(allocator.num_blocks),
         )

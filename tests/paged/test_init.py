@@ -8,12 +8,16 @@ import sys
 import pytest
 
 import paged
+from paged.engine.llm import LLM
 from paged.kernel.choice import use_kernel
+from paged.sampling_params import SamplingParams
 
 
-def test_use_kernel_is_public() -> None:
+def test_public_names_are_those_of_their_modules() -> None:
     assert paged.use_kernel is use_kernel
-    assert paged.__all__ == ["use_kernel"]
+    assert paged.LLM is LLM
+    assert paged.SamplingParams is SamplingParams
+    assert [getattr(paged, name).__name__ for name in paged.__all__] == paged.__all__
 
 
 def test_other_names_are_unknown() -> None:

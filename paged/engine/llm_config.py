@@ -1,0 +1,108 @@
+"""Options of an LLM: what to load, how much memory to use, and how to schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from paged.config import CacheConfig, SchedulerConfig
+from paged.errors import ConfigError
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+KV_CACHE_DTYPES = (*DTYPES, "float8_e4m3fn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LLMConfig:
+    """Everything that decides how a model is served.
+
+    model: see `model_zoo.loading.files.resolve`.
+    device: cpu, cuda or cuda:N; None takes a GPU where there is one.
+    dtype: of the weights, and on a GPU of activations; auto is bfloat16 on the CPU, and the
+        checkpoint's own on a GPU. Activations on the CPU are float32.
+    quantization: None, or int8 (CPU).
+    kv_cache_dtype: auto is float32 beside float32 weights, else 16 bits.
+    num_blocks, kv_cache_memory_bytes: size of the KV pool, the one or the other. Without
+        them a GPU gives what `gpu_memory_utilization` leaves, a CPU 1 GiB at most.
+    num_host_blocks: host memory for swapped sequences, in blocks; None is none, and as many
+        as the pool has with preemption by swap.
+    max_model_len: most tokens of a sequence; None is what the model allows.
+    enable_prefix_caching: None caches where the allocator can.
+    kernels: operation to variant, as for `paged.use_kernel`.
+    num_threads: threads of host kernels; None is the physical cores.
+    seed: stands in for requests that name none.
+    """
+
+    model: str = "smollm2-135m"
+    device: str | None = None
+    dtype: str = "auto"
+    quantization: str | None = None
+    kv_cache_dtype: str = "auto"
+    block_size: int = 16
+    num_blocks: int | None = None
+    kv_cache_memory_bytes: int | None = None
+    gpu_memory_utilization: float = 0.9
+    num_host_blocks: int | None = None
+    max_model_len: int | None = None
+    max_num_seqs: int = 256
+    max_num_batched_tokens: int = 2048
+    allocator: str = "paged"
+    policy: str = "fcfs"
+    preemption: str = "recompute"
+    enable_prefix_caching: bool | None = None
+    kernels: Mapping[str, str] = field(default_factory=dict[str, str])
+    num_threads: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("dtype", DTYPES), ("kv_cache_dtype", KV_CACHE_DTYPES)):
+            if getattr(self, name) not in choices:
+                raise ConfigError(
+                    f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r:.40}"
+                )
+        for name in ("num_blocks", "kv_cache_memory_bytes", "max_model_len", "num_threads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} must be at least 1 or None, got {value}")
+        if self.num_blocks is not None and self.kv_cache_memory_bytes is not None:
+            raise ConfigError("give num_blocks or kv_cache_memory_bytes, not both")
+        if not 0.0 < self.gpu_memory_utilization <= 1.0:
+            raise ConfigError(
+                "gpu_memory_utilization is a share of the memory, 0 < share <= 1,"
+                f" got {self.gpu_memory_utilization}"
+            )
+        if not -(2**63) <= self.seed < 2**63:
+            raise ConfigError(f"seed must fit 64 bits, got {self.seed}")
+        # What these two check is checked now and not after the weights are loaded.
+        self.scheduler_config("continuous")
+        self.cache_config(num_blocks=1, max_model_len=1)
+
+    def scheduler_config(self, batching: str) -> SchedulerConfig:
+        """Options of the scheduler, for an allocator that batches so."""
+        return SchedulerConfig(
+            max_num_seqs=self.max_num_seqs,
+            max_num_batched_tokens=self.max_num_batched_tokens,
+            policy=self.policy,
+            batching=batching,
+            preemption=self.preemption,
+        )
+
+    def cache_config(self, *, num_blocks: int, max_model_len: int) -> CacheConfig:
+        """Options of the allocator, for a pool of this size."""
+        is_paged = self.allocator == "paged"
+        wants_cache = self.enable_prefix_caching
+        if wants_cache and not is_paged:
+            raise ConfigError(
+                f"enable_prefix_caching needs the allocator paged, got {self.allocator}"
+            )
+        num_host_blocks = self.num_host_blocks
+        if num_host_blocks is None:
+            num_host_blocks = num_blocks if is_paged and self.preemption == "swap" else 0
+        return CacheConfig(
+            num_blocks=num_blocks,
+            block_size=self.block_size,
+            max_model_len=max_model_len,
+            allocator=self.allocator,
+            enable_prefix_caching=is_paged if wants_cache is None else wants_cache,
+            num_host_blocks=num_host_blocks,
+        )

@@ -1,0 +1,155 @@
+"""The executor that computes a model and draws from its logits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from model_zoo.config import ModelConfig
+from model_zoo.params import ModelParams
+from model_zoo.transformer import forward
+from paged.engine.block_moves import move_blocks
+from paged.engine.kv_pool import KVPools
+from paged.engine.logprobs import logprobs_of
+from paged.engine.model_inputs import ModelInputs
+from paged.engine.sampler import Sampled, sample
+from paged.engine.sampling_table import SamplingTable
+from paged.engine.step_draws import DrawPlanner, StepDraws
+from paged.engine.step_result import ModelStepResult, PromptLogprobs, places_of
+from paged.engine.torch_threads import one_torch_thread
+from paged.errors import ConfigError
+from paged.kernel.backends.host import find_host
+from paged.kernel.choice import Choices, current_choices, in_force
+from paged.scheduler.batch import Admitted, Batch
+
+
+class ModelExecutor:
+    """One rank that holds a model and its KV pools, and runs batches.
+
+    choices: the kernels that serve it; None for those in force where `execute` is called.
+    Rows are learnt from `batch.admitted`, so one executor serves one scheduler.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        params: ModelParams,
+        pools: KVPools,
+        *,
+        max_rows: int,
+        max_tokens: int,
+        eos_ids: Iterable[int],
+        choices: Choices | None = None,
+    ) -> None:
+        self.config = config
+        self.params = params
+        self.pools = pools
+        self._eos_ids = frozenset(eos_ids)
+        self._choices = choices
+        block_size = pools.device[0].shape[4]
+        self._inputs = ModelInputs(
+            max_tokens=max_tokens,
+            max_rows=max_rows,
+            max_blocks_per_row=-(-config.max_model_len // block_size),
+            num_groups=len(config.kv_groups),
+            device=pools.device[0].device,
+        )
+        self._table = SamplingTable(max_rows)
+        self._planner = DrawPlanner(max_rows)
+
+    def execute(self, batch: Batch) -> ModelStepResult:
+        """Move blocks, compute the tokens of a step and draw what is due.
+
+        Mutates: the KV pools.
+        Raises: all that kernels raise; BadLogits.
+        """
+        started_s = perf_counter()
+        for admitted in batch.admitted:
+            self._admit(admitted)
+        with torch.inference_mode(), self._kernels(), self._threads():
+            if batch.num_moves:
+                move_blocks(self.pools, batch)
+            if not batch.num_seqs:
+                return _nothing_drawn(perf_counter() - started_s)
+            draws = self._planner.plan(batch)
+            inputs = self._inputs.make(batch, draws.logit_rows)
+            logits = forward(self.params, self.config, self.pools.device, inputs)
+            return self._draw(batch, draws, logits, started_s)
+
+    def _kernels(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._choices is None else in_force(self._choices)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        is_cpu = self.pools.device[0].device.type == "cpu"
+        is_host = is_cpu and find_host(current_choices().host) is not None
+        return one_torch_thread() if is_host else nullcontext()
+
+    def _admit(self, admitted: Admitted) -> None:
+        request = admitted.request
+        if request.sampling is None or request.sampling.seed is None:
+            raise ConfigError(
+                f"request {request.request_id}: a model draws by sampling parameters with a seed;"
+                " make the request with `make_request`"
+            )
+        self._planner.admit(admitted)
+        self._table.admit(
+            admitted.rows,
+            admitted.sequence_indices,
+            request.sampling,
+            seed=request.sampling.seed,
+            num_prompt_tokens=request.num_prompt_tokens,
+            eos_ids=self._eos_ids,
+        )
+
+    def _draw(
+        self, batch: Batch, draws: StepDraws, logits: torch.Tensor, started_s: float
+    ) -> ModelStepResult:
+        to_draw = logits[: draws.num_logits] if draws.prompts else logits
+        if draws.places is not None:
+            to_draw = to_draw[torch.from_numpy(draws.places).to(logits.device)]  # pyright: ignore[reportUnknownMemberType]
+        rows = self._table.select(
+            draws.rows,
+            tokens=batch.tokens,
+            token_rows=draws.token_rows,
+            num_tokens=draws.num_tokens,
+        )
+        sampled = sample(to_draw, rows) if len(draws.rows) else _NOTHING
+        prompts = _prompt_logprobs(batch, draws, logits)
+        places = None
+        if sampled.logprobs is not None:
+            places = places_of(rows.logprob_rows, len(draws.rows))
+        return ModelStepResult(
+            tokens=sampled.tokens,
+            is_stopped=self._table.is_stopped(draws.rows, sampled.tokens),
+            duration_s=perf_counter() - started_s,
+            logprobs=sampled.logprobs,
+            logprob_places=places,
+            prompts=prompts,
+        )
+
+
+_NOTHING = Sampled(tokens=np.zeros(0, np.int32), logprobs=None)
+
+
+def _nothing_drawn(duration_s: float) -> ModelStepResult:
+    return ModelStepResult(
+        tokens=_NOTHING.tokens, is_stopped=np.zeros(0, np.bool_), duration_s=duration_s
+    )
+
+
+def _prompt_logprobs(
+    batch: Batch, draws: StepDraws, logits: torch.Tensor
+) -> tuple[PromptLogprobs, ...]:
+    found: list[PromptLogprobs] = []
+    begin = draws.num_logits
+    for span in draws.prompts:
+        tokens = batch.tokens[span.row, span.first : span.first + span.count]
+        num_top = np.full(span.count, span.num_top, np.int64)
+        logprobs = logprobs_of(logits[begin : begin + span.count], tokens, num_top)
+        found.append(PromptLogprobs(row=span.row, first=span.first, logprobs=logprobs))
+        begin += span.count
+    return tuple(found)

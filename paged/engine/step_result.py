@@ -1,0 +1,41 @@
+"""What a model makes of a step, beyond the tokens that a scheduler needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paged.engine.logprobs import Logprobs
+from paged.scheduler.batch import StepResult
+from paged.types import IndexArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptLogprobs:
+    """Log-probabilities of some prompt tokens of one row: positions first, first + 1, ..."""
+
+    row: int
+    first: int
+    logprobs: Logprobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStepResult(StepResult):
+    """A step's result with log-probabilities.
+
+    logprob_places[draws]: index of each draw in logprobs, -1 where nobody asked; None
+        where nobody asked at all.
+    prompts: what was computed of prompts, for those who asked.
+    """
+
+    logprobs: Logprobs | None = None
+    logprob_places: IndexArray | None = None
+    prompts: tuple[PromptLogprobs, ...] = ()
+
+
+def places_of(draws: IndexArray, num_draws: int) -> IndexArray:
+    """Index of each of num_draws in `draws`, -1 for those that are not in it."""
+    places = np.full(num_draws, -1, np.int64)
+    places[draws] = np.arange(len(draws))
+    return places
