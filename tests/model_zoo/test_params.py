@@ -1,0 +1,50 @@
+"""Trees of parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from model_zoo.init import random_params
+from model_zoo.params import num_bytes, tensors, tree_map
+from model_zoo.tiny import CONFIG
+
+
+def test_every_tensor_has_a_path() -> None:
+    params = random_params(CONFIG)
+    found = dict(tensors(params))
+    assert found["layers.1.attention_norm"] is params.layers[1].attention_norm
+    assert found["embedding.data"] is params.embedding.data
+    assert found["cos_sin"] is params.cos_sin
+    assert len(found) == 4 + 6 * CONFIG.num_layers
+
+
+def test_bytes_are_those_of_all_weights_and_of_the_table_of_angles() -> None:
+    table_bytes = 4 * CONFIG.max_model_len * CONFIG.rope.rotary_dim
+    assert num_bytes(random_params(CONFIG)) == CONFIG.shape.weight_bytes + table_bytes
+
+
+def test_shared_memory_counts_once() -> None:
+    config = replace(CONFIG, tie_embeddings=True)
+    table_bytes = 4 * CONFIG.max_model_len * CONFIG.rope.rotary_dim
+    params = random_params(config)
+    assert num_bytes(params) == config.shape.weight_bytes + table_bytes
+    assert num_bytes((params.cos_sin[:3], params.cos_sin)) == table_bytes
+
+
+def test_a_mapped_tree_has_the_results_in_place() -> None:
+    params = random_params(replace(CONFIG, tie_embeddings=True, qkv_bias=True))
+    before = dict(tensors(params))
+    doubled = tree_map(lambda tensor: 2 * tensor, params)
+    after = dict(tensors(doubled))
+    assert before.keys() == after.keys()
+    for path, tensor in before.items():
+        torch.testing.assert_close(after[path], 2 * tensor)
+    assert doubled.layers[0].q_norm is None
+    assert type(doubled.layers) is tuple
+
+
+def test_a_shared_tensor_stays_shared() -> None:
+    params = tree_map(torch.clone, random_params(replace(CONFIG, tie_embeddings=True)))
+    assert params.lm_head.data is params.embedding.data
