@@ -150,6 +150,15 @@ def test_a_longer_output_may_yet_score_better(stopping: Any, penalty: float, is_
     assert beam.advance(logits_of([0.6, 0.4, 0.0, 0.0]), NOTHING).is_over == is_over
 
 
+def test_a_penalty_on_length_is_not_taken_for_granted() -> None:
+    beam = make_search(early_stopping="never", length_penalty=-1.0)
+    beam.advance(logits_of([0.3, 0.4, 0.2, 0.1]), NOTHING)
+    outputs = [np.array([1], np.int32), np.array([2], np.int32)]
+    # log(0.3) * 2 is better than log(0.056) * 2; log(0.3) * 5 would not be.
+    assert not beam.advance(logits_of([0.14, 0.75, 0.11, 0.0], [0.25] * 4), outputs).is_over
+    assert len(beam.hypotheses) == 2
+
+
 def test_beams_go_on_below_stops_that_are_likelier() -> None:
     beam = BeamSearch(
         BeamParams(width=2, early_stopping="never"),
