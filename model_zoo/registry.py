@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
+from importlib import import_module
 
-from model_zoo import llama, mistral, qwen2, qwen3
+from model_zoo import families
 from model_zoo.config import ModelConfig
 from model_zoo.family import Family
 from model_zoo.fields import Fields
 from model_zoo.weights import WeightTarget, weight_targets
 from paged.errors import ConfigError
 
-FAMILIES: Mapping[str, Family] = {
-    family.name: family for family in (llama.FAMILY, mistral.FAMILY, qwen2.FAMILY, qwen3.FAMILY)
-}
+
+def discover() -> Mapping[str, Family]:
+    """Return the family of every module in `model_zoo.families`, by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(families.__path__))
+    modules = [import_module(f"{families.__name__}.{name}") for name in names]
+    found: list[Family] = [module.FAMILY for module in modules]
+    return {family.name: family for family in found}
+
+
+FAMILIES = discover()
 
 
 def find_family(name: str) -> Family:

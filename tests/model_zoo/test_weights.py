@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from model_zoo.llama import NAMES
+from model_zoo.families.llama import NAMES
 from model_zoo.tiny import CONFIG
 from model_zoo.weights import (
     LeafShape,

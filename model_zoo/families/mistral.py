@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from model_zoo.config import ModelConfig
+from model_zoo.families.llama import NAMES
 from model_zoo.family import Family
 from model_zoo.fields import Fields
 from model_zoo.hf_config import Sizes, read_config
-from model_zoo.llama import NAMES
 
 # What a config.json without the fields means. Source: transformers, MistralConfig.
 _DEFAULT_WINDOW = 4096

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from model_zoo.config import ModelConfig
+from model_zoo.families.llama import NAMES as LLAMA_NAMES
 from model_zoo.family import Family, Names
 from model_zoo.fields import Fields
 from model_zoo.hf_config import Sizes, layer_windows, read_config
-from model_zoo.llama import NAMES as LLAMA_NAMES
 
 # What a config.json without the field means. Source: transformers, Qwen3Config.
 _DEFAULT_HEAD_DIM = 128

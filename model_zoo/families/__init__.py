@@ -1,0 +1,1 @@
+"""Families of models, one a file: every module here has a `FAMILY`."""
