@@ -1,0 +1,69 @@
+"""Chat templates: what they see, and what becomes of their failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from model_zoo.loading.chat_template import ChatTemplate
+from model_zoo.loading.tokenizer import Message
+from paged.errors import ModelFileError, RequestRefused
+
+HI = [{"role": "user", "content": "hi"}]
+
+
+def render(text: str, messages: Sequence[Message] = HI, **variables: Any) -> str:
+    """Return a chat in some template."""
+    template = ChatTemplate(text, source="some model", special_tokens={"bos_token": "<s>"})
+    return template.render(messages, add_generation_prompt=True, variables=variables)
+
+
+def test_templates_see_messages_tokens_and_variables() -> None:
+    text = "{{ bos_token }}{{ messages[0].content }}{{ add_generation_prompt }}{{ mood }}"
+    assert render(text, mood="fine") == "<s>hiTruefine"
+
+
+def test_tools_and_documents_are_none_unless_they_are_given() -> None:
+    text = "{{ tools is none }}{{ documents is none }}"
+    assert render(text) == "TrueTrue"
+    assert render(text, tools=[{"name": "t"}]) == "FalseTrue"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
+        ("{{ messages[0].content + 1 }}", "refuses these messages"),
+        ("{{ messages[9].content }}", "has no element 9"),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("{{ messages.append(1) }}", "refuses these messages"),
+        ("{{ ''.__class__.__mro__ }}", "unsafe"),
+        ("{{ messages[0].items.__self__.clear() }}", "refuses these messages"),
+        ("{% for i in range(999999999) %}x{% endfor %}", "refuses these messages"),
+    ],
+)
+def test_a_template_that_fails_refuses_the_request(text: str, message: str) -> None:
+    with pytest.raises(RequestRefused, match=f"some model .*{message}"):
+        render(text)
+
+
+@pytest.mark.parametrize("text", ["{% if %}", "{{ a", "{% unknown %}", "{% for x in %}"])
+def test_a_malformed_template_is_the_fault_of_the_model(text: str) -> None:
+    with pytest.raises(ModelFileError, match="some model: the chat template is malformed"):
+        render(text)
+
+
+def test_messages_are_copied_as_plain_data() -> None:
+    class Trap(dict[str, object]):
+        def items(self) -> Any:
+            return super().items()
+
+    assert render("{{ messages[0].role }}", [Trap(role="user")]) == "user"
+    with pytest.raises(RequestRefused, match="plain JSON data"):
+        render("{{ messages }}", [{"content": object()}])
+    nested: list[object] = []
+    nested.append(nested)
+    with pytest.raises(RequestRefused, match="plain JSON data"):
+        render("{{ messages }}", [{"content": nested}])
