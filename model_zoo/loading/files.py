@@ -45,7 +45,7 @@ def resolve(model: str) -> ModelFiles:
         return ModelFiles(name=model, gguf=read_gguf(SMOLLM2.downloaded()))
     # os.path and not pathlib: a text that can be no path is no file, and no error.
     if os.path.isdir(model):
-        return _in_folder(Path(model))
+        return _in_folder(Path(model), Path(model).resolve().name)
     if os.path.isfile(model):
         return _one_file(Path(model))
     if _HUB_ID.fullmatch(model) and not model.endswith(".gguf"):
@@ -65,9 +65,9 @@ def _one_file(path: Path) -> ModelFiles:
     return ModelFiles(name=path.stem, gguf=read_gguf(path))
 
 
-def _in_folder(folder: Path) -> ModelFiles:
+def _in_folder(folder: Path, name: str) -> ModelFiles:
     if (folder / CONFIG).is_file():
-        return ModelFiles(name=folder.resolve().name, folder=folder)
+        return ModelFiles(name=name, folder=folder)
     found = sorted(folder.glob("*.gguf"))
     if len(found) == 1:
         return _one_file(found[0])
@@ -89,4 +89,4 @@ def _in_hub_cache(hub_id: str) -> ModelFiles:
             f"{hub_id} is neither a folder nor in {HF_HUB_CACHE}; where there is a network, run"
             f" `hf download {hub_id}`, or put {_FOLDER_HINT} into a folder and name that"
         ) from error
-    return _in_folder(Path(folder))
+    return _in_folder(Path(folder), hub_id)

@@ -1,0 +1,20 @@
+"""Each kind of files gives its configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from model_zoo import tiny
+from model_zoo.loading.files import resolve
+from model_zoo.loading.load_config import load_config
+from tests.helpers.gguf_files import small_llama, write_model
+
+
+def test_each_kind_of_files_is_read(tmp_path: Path) -> None:
+    assert load_config(resolve("tiny")) == tiny.CONFIG
+    gguf = load_config(resolve(str(write_model(tmp_path / "a.gguf", small_llama(), "llama"))))
+    (tmp_path / "config.json").write_text(json.dumps(small_llama().values))
+    folder = load_config(resolve(str(tmp_path)))
+    assert folder == small_llama().config()
+    assert (gguf.num_layers, gguf.rope) == (folder.num_layers, folder.rope)

@@ -1,0 +1,21 @@
+"""Each kind of files gives its tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from model_zoo.loading.byte_tokenizer import ByteTokenizer
+from model_zoo.loading.files import ModelFiles, resolve
+from model_zoo.loading.load_tokenizer import load_tokenizer
+from model_zoo.loading.tokenizer import Tokenizer
+from tests.helpers.gguf_files import small_llama, write_model
+from tests.helpers.tokenizer_folder import write_folder
+
+
+def test_each_kind_of_files_is_read(tmp_path: Path) -> None:
+    assert isinstance(load_tokenizer(resolve("tiny")), ByteTokenizer)
+    path = write_model(tmp_path / "a.gguf", small_llama(), "llama")
+    from_gguf: Tokenizer = load_tokenizer(resolve(str(path)))
+    assert from_gguf.vocab_size == 61
+    from_folder = load_tokenizer(ModelFiles(name="a", folder=write_folder(tmp_path)))
+    assert from_folder.encode("<s>", add_special_tokens=False) == [0]
