@@ -11,7 +11,7 @@ from model_zoo.loading.tokenizer import Message
 from paged.engine.frontend import Frontend
 from paged.engine.generation import Generation, Switch
 from paged.engine.llm_config import LLMConfig
-from paged.engine.loaded_model import load_model
+from paged.engine.loaded_model import LoadedModel, load_model
 from paged.engine.model_engine import make_engine
 from paged.engine.outputs import RequestOutput, SequenceOutput
 from paged.engine.progress import Progress
@@ -36,16 +36,29 @@ class LLM:
     """
 
     def __init__(self, model: str | LLMConfig = "smollm2-135m", **options: object) -> None:
-        self.config = _config(model, options)
-        loaded = load_model(self.config)
+        config = _config(model, options)
+        self._start(config, load_model(config))
+
+    @classmethod
+    def of(cls, loaded: LoadedModel, config: LLMConfig) -> LLM:
+        """Make one of a model that is in memory already, to compare options of an engine.
+
+        What the configuration says of the model itself has been decided at its loading.
+        """
+        llm = cls.__new__(cls)
+        llm._start(config, loaded)
+        return llm
+
+    def _start(self, config: LLMConfig, loaded: LoadedModel) -> None:
+        self.config = config
         self.tokenizer = loaded.tokenizer
-        self.engine = make_engine(self.config, loaded, on_failure=_tell_requests)
+        self.engine = make_engine(config, loaded, on_failure=_tell_requests)
         self._switch = Switch(Frontend(self.engine, loaded.tokenizer))
         self._maker = RequestMaker(
             loaded.tokenizer,
             vocab_size=loaded.config.vocab_size,
             max_model_len=loaded.config.max_model_len,
-            seed=self.config.seed,
+            seed=config.seed,
         )
 
     def generate(

@@ -1,0 +1,101 @@
+"""The tiny model behind an LLM, with integrity checked after every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from paged.engine import model_executor
+from paged.engine.llm import LLM
+from paged.engine.llm_config import LLMConfig
+from paged.engine.loaded_model import LoadedModel, load_model
+from paged.engine.sample_rows import SampleRows
+from paged.engine.sampler import Sampled, sample
+from paged.scheduler.batch import Batch, Finished, StepResult
+from paged.scheduler.scheduler import Scheduler
+
+MAX_MODEL_LEN = 96
+
+Draw = tuple[int, int, int]
+"""Seed, sequence index, output tokens before: what names a draw."""
+
+
+class StepLog:
+    """Observer that keeps batches and checks the scheduler when a sequence ends."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+
+    def on_step(
+        self, *, start_s: float, batch: Batch, result: StepResult, scheduler: Scheduler
+    ) -> None:
+        self.batches.append(batch)
+
+    def on_finished(self, finished: Finished, *, now_s: float) -> None: ...
+
+    def count(self, name: str) -> int:
+        """Count steps in which something happened: a number or moves of batches above 0."""
+        values = [getattr(batch, name) for batch in self.batches]
+        return sum((value if isinstance(value, int) else len(value)) > 0 for value in values)
+
+
+@lru_cache(maxsize=4)
+def tiny_model(dtype: str = "float32") -> LoadedModel:
+    """Load the tiny model, once."""
+    options = {"dtype": dtype, "device": "cpu", "max_model_len": MAX_MODEL_LEN}
+    return load_model(LLMConfig(model="tiny", **options))
+
+
+def tiny_llm(dtype: str = "float32", **options: Any) -> LLM:
+    """Make an LLM of the tiny model; it takes the fields of LLMConfig."""
+    options = {"num_blocks": 64, "block_size": 4, "max_num_seqs": 8} | options
+    llm = LLM.of(tiny_model(dtype), LLMConfig(model="tiny", **options))
+    check_every_step(llm)
+    return llm
+
+
+def check_every_step(llm: LLM) -> None:
+    """Let every step of an engine end with a check of its scheduler."""
+    step, scheduler = llm.engine.step, llm.engine.scheduler
+
+    def checked() -> list[Finished]:
+        finished = step()
+        scheduler.check_integrity()
+        return finished
+
+    llm.engine.step = checked
+
+
+def check_empty(llm: LLM) -> None:
+    """Assert that nobody holds anything."""
+    scheduler = llm.engine.scheduler
+    while llm.engine.has_work:
+        assert not any(each.error for each in llm.engine.step())
+    usage = scheduler.allocator.usage(None)
+    assert usage.free + usage.cached_free == usage.capacity
+    tables = scheduler.allocator.tables
+    assert tables.num_free_rows == tables.max_rows
+
+
+@contextmanager
+def recorded_logits(patch: pytest.MonkeyPatch) -> Iterator[dict[Draw, bytes]]:
+    """Yield what fills with the logits of every draw; drawing again must give the same."""
+    seen: dict[Draw, bytes] = {}
+
+    def recording(logits: torch.Tensor, rows: SampleRows) -> Sampled:
+        columns = (rows.seed, rows.sequence_index, rows.draw_index)
+        names = zip(*(column.tolist() for column in columns), strict=True)
+        for name, row in zip(names, logits.numpy(), strict=True):
+            values = np.ascontiguousarray(row).tobytes()
+            assert seen.setdefault(name, values) == values, f"draw {name} differs when repeated"
+        return sample(logits, rows)
+
+    with patch.context() as context:
+        context.setattr(model_executor, "sample", recording)
+        yield seen
