@@ -13,6 +13,7 @@ from paged.kernel.backends.cuda_driver import why_unavailable
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.measure.bandwidth import Hardware, measure_hardware
 from paged.kernel.measure.candidate import kernel_candidate
+from paged.kernel.measure.counted import count
 from paged.kernel.measure.measurement import SEEDS, Measurement, Result, try_candidate, work_of
 from paged.kernel.measure.peers import peers_of
 from paged.kernel.measure.timing import Round, Timing
@@ -86,8 +87,8 @@ class KernelRace:
         self.entry = entry
         self._workload = _workload(entry.op, entry.workload, entry.device)
         self._limits = hardware(entry.device)
-        spec = find_variant(ops()[entry.op], entry.variant).spec
-        candidate = kernel_candidate(entry.variant, spec, InterpretConfig())
+        self._spec = find_variant(ops()[entry.op], entry.variant).spec
+        candidate = kernel_candidate(entry.variant, self._spec, InterpretConfig())
         self._problems = _problems(self._workload, entry.device)
         self.result, self._round = try_candidate(
             candidate, entry.op, self._problems, self._limits.l2_bytes
@@ -112,7 +113,8 @@ class KernelRace:
     def comparison(self, ours: Times, rivals: dict[str, Times]) -> Comparison:
         """Return the raced times with what the roofline needs."""
         timed = {self.entry.variant: ours, **rivals}
-        results = [self.result, *(result for result, _ in self.peers)]
+        counted = count(self._spec, self._workload)
+        results = [replace(self.result, counted=counted), *(result for result, _ in self.peers)]
         measurement = Measurement(
             op=self.entry.op,
             workload=self.entry.workload,
@@ -126,7 +128,11 @@ class KernelRace:
             unit="call",
             ours=ours,
             rivals=rivals,
-            notes={"rows": measurement.rows(), "hardware": self._limits.as_dict()},
+            notes={
+                "rows": measurement.rows(),
+                "hardware": self._limits.as_dict(),
+                "bytes_over_minimum": counted.text,
+            },
         )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.compare import Comparison
+from paged.kernel.measure.table import BYTES_LEGEND
 
 _NAMES = {"vllm": "vLLM"}
 _HEADINGS = ("benchmark", "unit", "mean", "median", "of goal")
+_BYTES = "bytes over minimum"
+_LEGEND = "us per unit; (x N): N times our time, median of interleaved rounds; of goal: mean"
 
 
 @dataclass(slots=True)
@@ -34,15 +37,19 @@ class Collected:
 def table(comparisons: Mapping[str, Comparison]) -> list[str]:
     """Lay comparisons out as text: times in us per unit, in brackets how much we are faster."""
     rivals = list(dict.fromkeys(r for each in comparisons.values() for r in each.rivals))
-    headings = (*_HEADINGS, *(_NAMES.get(rival, rival) for rival in rivals))
-    rows = [headings, *(_row(name, each, rivals) for name, each in comparisons.items())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(headings))]
+    has_bytes = any(_bytes(each) is not None for each in comparisons.values())
+    names = [_NAMES.get(rival, rival) for rival in rivals]
+    rows = [[*_HEADINGS, *([_BYTES] if has_bytes else []), *names]]
+    for name, each in comparisons.items():
+        counted = [_bytes(each) or "-"] if has_bytes else []
+        rows.append([*_row(name, each), *counted, *(_beside(each, rival) for rival in rivals)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     ]
-    legend = "us per unit; (x N): N times our time, median of interleaved rounds; of goal: mean"
-    return [line.rstrip() for line in [*lines, legend]]
+    legends = [_LEGEND, BYTES_LEGEND] if has_bytes else [_LEGEND]
+    return [line.rstrip() for line in [*lines, *legends]]
 
 
 def by_rivals(comparisons: Mapping[str, Comparison]) -> list[dict[str, Comparison]]:
@@ -58,7 +65,12 @@ def by_rivals(comparisons: Mapping[str, Comparison]) -> list[dict[str, Compariso
     return [group for _, group in groups]
 
 
-def _row(name: str, comparison: Comparison, rivals: Sequence[str]) -> tuple[str, ...]:
+def _bytes(comparison: Comparison) -> str | None:
+    """Return what a kernel moves beside the least; empty where it could not be counted."""
+    return comparison.notes.get("bytes_over_minimum")
+
+
+def _row(name: str, comparison: Comparison) -> tuple[str, ...]:
     share = comparison.share_of_goal
     goal = "-" if share is None else f"{share:.2f} of {comparison.goal_us:g}"
     return (
@@ -67,7 +79,6 @@ def _row(name: str, comparison: Comparison, rivals: Sequence[str]) -> tuple[str,
         f"{comparison.ours.mean_us:.4g}",
         f"{comparison.ours.median_us:.4g}",
         goal,
-        *(_beside(comparison, rival) for rival in rivals),
     )
 
 

@@ -26,6 +26,8 @@ _KERNEL_MARKER = "o"
 _PEER_MARKERS = ("^", "s", "D", "v", "P", "X")
 _DPI = 140
 
+_Looks = Mapping[str, Mapping[str, Any]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
@@ -39,6 +41,7 @@ class Point:
     num_bytes: int
     flops: int
     share: float
+    bytes_over_minimum: float | None
 
     @property
     def row(self) -> str:
@@ -97,17 +100,19 @@ def _point(row: Mapping[str, Any]) -> Point:
         num_bytes=row["bytes"],
         flops=row["flops"],
         share=row["share_of_roofline"],
+        bytes_over_minimum=row.get("traffic", {}).get("bytes_over_minimum"),
     )
 
 
 def draw(chart: Chart) -> Figure:
-    """Return the figure: flops over intensity, and each workload's shares of its limit."""
+    """Return the figure: flops over intensity, shares of the limits, and bytes over minimum."""
     workloads = list(dict.fromkeys(point.row for point in chart.points))
-    figure = Figure(figsize=(13, max(4.5, 1.8 + 0.24 * len(workloads))), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure = Figure(figsize=(16, max(4.5, 1.8 + 0.24 * len(workloads))), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=(5, 4, 3))
     looks = _looks(chart.points)
     _draw_roofline(left, chart, looks)
-    _draw_shares(right, chart.points, workloads, looks)
+    _draw_shares(middle, chart.points, workloads, looks)
+    _draw_bytes(right, chart.points, workloads, looks)
     handles = [Line2D([], [], linestyle="", label=name, **look) for name, look in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=8, frameon=False)
     figure.suptitle(chart.title)
@@ -128,7 +133,7 @@ def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     return looks
 
 
-def _draw_roofline(axes: Axes, chart: Chart, looks: Mapping[str, dict[str, Any]]) -> None:
+def _draw_roofline(axes: Axes, chart: Chart, looks: _Looks) -> None:
     computing = [point for point in chart.points if point.flops > 0]
     ridge = chart.flops_per_s / chart.bytes_per_s
     intensities = [point.flops / point.num_bytes for point in computing]
@@ -150,20 +155,38 @@ def _draw_roofline(axes: Axes, chart: Chart, looks: Mapping[str, dict[str, Any]]
 
 
 def _draw_shares(
-    axes: Axes,
-    points: Sequence[Point],
-    workloads: Sequence[str],
-    looks: Mapping[str, dict[str, Any]],
+    axes: Axes, points: Sequence[Point], workloads: Sequence[str], looks: _Looks
 ) -> None:
-    for point in points:
-        height = len(workloads) - 1 - workloads.index(point.row)
-        axes.plot(100 * point.share, height, linestyle="", alpha=0.85, **looks[point.name])
-    axes.axvline(100, color="#1b1f24", linewidth=1.5)
+    shares = [(point, 100 * point.share) for point in points]
+    _draw_rows(axes, shares, workloads, looks)
     axes.set_yticks(range(len(workloads)), list(reversed(workloads)), fontsize=8)
-    axes.set_ylim(-0.7, len(workloads) - 0.3)
     if any(point.share < 0.02 for point in points):
         axes.set_xscale("log")
     axes.set_xlabel("least time on this hardware, in % of the measured time")
+    axes.axvline(100, color="#1b1f24", linewidth=1.5)
+
+
+def _draw_bytes(
+    axes: Axes, points: Sequence[Point], workloads: Sequence[str], looks: _Looks
+) -> None:
+    counted = [(p, p.bytes_over_minimum) for p in points if p.bytes_over_minimum is not None]
+    _draw_rows(axes, counted, workloads, looks)
+    axes.set_yticks(range(len(workloads)), [])
+    axes.set_xscale("log")
+    axes.set_xlabel("bytes over minimum, counted")
+    axes.axvline(1, color="#1b1f24", linewidth=1.5)
+
+
+def _draw_rows(
+    axes: Axes,
+    values: Sequence[tuple[Point, float]],
+    workloads: Sequence[str],
+    looks: _Looks,
+) -> None:
+    for point, value in values:
+        height = len(workloads) - 1 - workloads.index(point.row)
+        axes.plot(value, height, linestyle="", alpha=0.85, **looks[point.name])
+    axes.set_ylim(-0.7, len(workloads) - 0.3)
     axes.grid(visible=True, axis="both", color="#e4e7eb")
     axes.set_axisbelow(True)
 

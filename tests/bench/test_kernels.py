@@ -61,4 +61,7 @@ def test_a_comparison_keeps_what_the_roofline_needs() -> None:
     assert (ours["name"], ours["median_s"]) == ("simple", pytest.approx(1e-4))
     assert ours["peer_over_this"] == {"index_copy": pytest.approx(0.5)}
     assert peer["is_peer"]
+    assert ours["traffic"]["bytes_over_minimum"] == pytest.approx(1.0, abs=0.02)
+    assert notes["bytes_over_minimum"] == "1.02"
+    assert "traffic" not in peer
     assert notes["hardware"]["copy_bytes_per_s"] == 1e9

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench.compare import Comparison, Times
 from bench.report import by_rivals, table
 
@@ -27,6 +29,20 @@ def test_a_missing_rival_is_a_dash() -> None:
     heading, row, _, _ = table({"a": alone, "b": paired})
     assert heading.split()[-1] == "yardstick"
     assert row.split() == ["a", "block", "0.5", "0.5", "-", "-"]
+
+
+def test_bytes_of_kernels_have_a_column() -> None:
+    kernel = Comparison(
+        unit="call", ours=times(1.0), rivals={}, notes={"bytes_over_minimum": "1.02"}
+    )
+    other = Comparison(unit="call", ours=times(1.0), rivals={"sdpa": times(1.0)})
+    heading, first, second, _, legend = table({"a": kernel, "b": other})
+    assert heading.split()[-4:] == ["bytes", "over", "minimum", "sdpa"]
+    assert first.split()[-2:] == ["1.02", "-"]
+    assert second.split()[5:7] == ["-", "1"]
+    assert legend.startswith("bytes over minimum: ")
+    uncounted = replace(kernel, notes={"bytes_over_minimum": ""})
+    assert table({"a": uncounted})[1].split()[-1] == "-"
 
 
 def test_a_rival_that_wins_keeps_two_digits() -> None:

@@ -29,6 +29,7 @@ def row(name: str, **changes: Any) -> dict[str, Any]:
         "bytes": 10**8,
         "flops": 10**9,
         "share_of_roofline": 0.1,
+        "traffic": {"bytes_over_minimum": 1.5},
         **changes,
     }
 
@@ -71,14 +72,18 @@ def test_a_file_without_times_is_refused() -> None:
 
 def test_points_lie_where_they_belong() -> None:
     moving = row("vector", op="copy_blocks", workload="pairs", flops=0, share_of_roofline=0.5)
-    left, right = draw(chart_of(document(row("v0"), moving))).axes
+    del moving["traffic"]
+    left, middle, right = draw(chart_of(document(row("v0"), moving))).axes
     roof, point = left.lines
     # kernels that compute nothing have no place under the roof
     assert point.get_xydata().tolist() == [[10.0, 1e12]]  # pyright: ignore[reportAttributeAccessIssue]
     assert max(roof.get_ydata()) == 1e14  # pyright: ignore[reportArgumentType]
-    shares = [line.get_xydata().tolist() for line in right.lines[:2]]  # pyright: ignore[reportAttributeAccessIssue]
+    shares = [line.get_xydata().tolist() for line in middle.lines[:2]]  # pyright: ignore[reportAttributeAccessIssue]
     assert shares == [[[10.0, 1.0]], [[50.0, 0.0]]]
-    labels = [label.get_text() for label in right.get_yticklabels()]
+    # what was not counted has no place among the bytes; the last line is that of the minimum
+    counted = [line.get_xydata().tolist() for line in right.lines[:-1]]  # pyright: ignore[reportAttributeAccessIssue]
+    assert counted == [[[1.5, 1.0]]]
+    labels = [label.get_text() for label in middle.get_yticklabels()]
     assert labels == ["copy_blocks pairs", "attention b8"]
 
 

@@ -20,7 +20,7 @@ from paged.kernel.measure.candidate import kernel_candidate
 from paged.kernel.measure.environment import environment
 from paged.kernel.measure.measurement import Measurement, measure
 from paged.kernel.measure.peers import peers_of
-from paged.kernel.measure.table import CLOCK_LEGEND, LEGEND, hardware_line, table
+from paged.kernel.measure.table import BYTES_LEGEND, CLOCK_LEGEND, LEGEND, hardware_line, table
 from paged.kernel.measure.workloads import find_workloads
 from paged.kernel.variant import Variant
 
@@ -71,7 +71,7 @@ def _run(arguments: Namespace) -> int:
             print("\n".join(["", *table(measurements[-1])]), flush=True)
             if arguments.json is not None:
                 write_json(arguments.json, hardware, measurements)
-    print(f"\n{LEGEND}" + (f"\n{CLOCK_LEGEND}" if device.type == "cuda" else ""))
+    print(f"\n{LEGEND}\n{BYTES_LEGEND}" + (f"\n{CLOCK_LEGEND}" if device.type == "cuda" else ""))
     faults = [r for m in measurements for r in m.results if r.fault is not None and not r.is_peer]
     return 1 if faults else 0
 

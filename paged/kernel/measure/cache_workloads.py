@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,9 @@ from paged.kernel.problem import Problem
 from paged.kernel.registry import ops
 
 _MAX_POSITIONS = 4096
+
+_FEW_TOKENS, _FEW_SEQS = 128, 2
+_FEW_PAIRS, _FEW_LAYERS = 2, 2
 
 Call = tuple[tuple[torch.Tensor | None, ...], dict[str, Any]]
 
@@ -36,6 +39,15 @@ class RowShape:
         """Blocks of the pool: twice what the tokens fill."""
         return 2 * self.num_seqs * cdiv(self.num_tokens, self.num_seqs * self.block_size)
 
+    @property
+    def smaller(self) -> RowShape:
+        """The same with few tokens."""
+        return replace(
+            self,
+            num_tokens=min(self.num_tokens, _FEW_TOKENS),
+            num_seqs=min(self.num_seqs, _FEW_SEQS),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockShape:
@@ -47,6 +59,15 @@ class BlockShape:
     head_dim: int = 128
     block_size: int = 16
     dtype: torch.dtype = torch.bfloat16
+
+    @property
+    def smaller(self) -> BlockShape:
+        """The same with few pairs and layers."""
+        return replace(
+            self,
+            num_pairs=min(self.num_pairs, _FEW_PAIRS),
+            num_layers=min(self.num_layers, _FEW_LAYERS),
+        )
 
 
 ROWS_ON_GPU = {
@@ -72,15 +93,19 @@ BLOCKS_ON_CPU = {
 }
 
 
-def builds_of(op: str, *, on_gpu: bool) -> Mapping[str, Callable[[torch.device, int], Problem]]:
-    """Return what makes an operation's calls, by name of the workload."""
+def builds_of(
+    op: str, *, on_gpu: bool, smaller: bool = False
+) -> Mapping[str, Callable[[torch.device, int], Problem]]:
+    """Return what makes an operation's calls, or smaller ones, by name of the workload."""
     if op in _BLOCK_CALLS:
         blocks = BLOCKS_ON_GPU if on_gpu else BLOCKS_ON_CPU
-        call = _BLOCK_CALLS[op]
-        return {name: partial(_build, op, partial(call, shape)) for name, shape in blocks.items()}
-    on_this = (GATHER_ON_GPU if op == "gather_kv" else ROWS_ON_GPU) if on_gpu else ROWS_ON_CPU
-    row_call = _ROW_CALLS[op]
-    return {name: partial(_build, op, partial(row_call, shape)) for name, shape in on_this.items()}
+        calls = {
+            n: partial(_BLOCK_CALLS[op], s.smaller if smaller else s) for n, s in blocks.items()
+        }
+    else:
+        rows = (GATHER_ON_GPU if op == "gather_kv" else ROWS_ON_GPU) if on_gpu else ROWS_ON_CPU
+        calls = {n: partial(_ROW_CALLS[op], s.smaller if smaller else s) for n, s in rows.items()}
+    return {name: partial(_build, op, call) for name, call in calls.items()}
 
 
 def _build(

@@ -32,6 +32,7 @@ class Candidate:
     Attributes:
         prepare: does for a problem what need not be done at every call, such as laying out
             contiguous keys; raises what tells why it cannot serve the problem.
+        spec: of a kernel of ours.
 
     """
 
@@ -39,6 +40,7 @@ class Candidate:
     prepare: Callable[[Problem], Call]
     is_peer: bool = False
     clock: Clock = "graph"
+    spec: KernelSpec | None = None
 
 
 class Unserved(Exception):
@@ -64,7 +66,7 @@ def kernel_candidate(name: str, spec: KernelSpec, interpret: InterpretConfig) ->
 
         return call
 
-    return Candidate(name=name, prepare=prepare)
+    return Candidate(name=name, prepare=prepare, spec=spec)
 
 
 def fault_of(candidate: Candidate, op: str, problems: Sequence[Problem]) -> str | None:

@@ -13,6 +13,7 @@ from paged.kernel.binding import bind
 from paged.kernel.cost import least_work
 from paged.kernel.measure.bandwidth import Hardware
 from paged.kernel.measure.candidate import Candidate, Clock, Unserved, fault_of
+from paged.kernel.measure.counted import Counted, count
 from paged.kernel.measure.timing import Round, Timing, interleave, make_round
 from paged.kernel.measure.workloads import Workload
 from paged.kernel.problem import Problem
@@ -30,6 +31,7 @@ class Result:
     Attributes:
         fault: what was wrong with its result; it was then not timed.
         why_not: why it does not serve the workload.
+        counted: bytes that a kernel of ours moves; None for what was not timed, and for peers.
 
     """
 
@@ -38,6 +40,7 @@ class Result:
     timing: Timing | None = None
     fault: str | None = None
     why_not: str | None = None
+    counted: Counted | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,8 @@ class Measurement:
             "fault": result.fault,
             "why_not": result.why_not,
         }
+        if result.counted is not None:
+            row["traffic"] = result.counted.row()
         if result.timing is None:
             return row
         timing = result.timing
@@ -121,6 +126,10 @@ def measure(
     for name, seconds in interleave(rounds, num_rounds).items():
         timing = Timing(rounds_s=seconds, clock=clocks[name])
         results[name] = replace(results[name], timing=timing)
+    for candidate in candidates:
+        if candidate.name in rounds and candidate.spec is not None:
+            counted = count(candidate.spec, workload)
+            results[candidate.name] = replace(results[candidate.name], counted=counted)
     return Measurement(
         op=workload.op,
         workload=workload.name,

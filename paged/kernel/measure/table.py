@@ -11,6 +11,10 @@ LEGEND = (
     "of limit: least time on the measured hardware over the time; (x N): the peer takes N times "
     "the kernel's time, middle of interleaved rounds"
 )
+BYTES_LEGEND = (
+    "bytes over minimum: 32-byte sectors that warps ask for, over the least bytes, counted in the "
+    "interpreter; ~: on a smaller call of the same shape"
+)
 CLOCK_LEGEND = "in CUDA graphs with cold L2; (s): launched one by one; (h): timed by the host"
 
 
@@ -33,7 +37,7 @@ def table(measurement: Measurement) -> list[str]:
     )
     timed = [r for r in measurement.results if r.timing is not None]
     peers = list(measurement.timed_peers)
-    headings = ["", "us", "GB/s", "TFLOP/s", "of limit", *peers]
+    headings = ["", "us", "GB/s", "TFLOP/s", "of limit", "bytes over minimum", *peers]
     rows = [headings, *(_row(measurement, result, peers) for result in timed)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(headings))]
     lines = [
@@ -57,6 +61,7 @@ def _row(measurement: Measurement, result: Result, peers: list[str]) -> list[str
         f"{measurement.work.bytes / timing.median_s / 1e9:.4g}",
         f"{measurement.work.flops / timing.median_s / 1e12:.3g}",
         f"{100 * measurement.floor_s / timing.median_s:.3g} %",
+        "" if result.counted is None else result.counted.text,
         *ratios,
     ]
 
@@ -68,4 +73,6 @@ def _left_out(measurement: Measurement) -> list[str]:
             lines.append(f"  {result.name}: WRONG, not timed: {result.fault}")
         elif result.why_not is not None:
             lines.append(f"  {result.name}: left out: {result.why_not}")
+        elif result.counted is not None and result.counted.why_not is not None:
+            lines.append(f"  {result.name}: bytes not counted: {result.counted.why_not}")
     return lines

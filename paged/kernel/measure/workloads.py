@@ -25,11 +25,24 @@ Build = Callable[[torch.device, int], Problem]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """One call to time."""
+    """One call to time.
+
+    Attributes:
+        smaller: makes a call of the same shape that the interpreter does in a second or so; None
+            where `build` does.
+
+    """
 
     op: str
     name: str
     build: Build
+    smaller: Build | None = None
+
+
+_FEW_SEQS = 2
+_FEW_KEYS = 1024
+_FEW_PAIRS = 4096
+"""Of a query with a key, for each head."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +91,25 @@ class AttentionShape:
             operands=problem.operands,
             numbers=problem.numbers,
             judge=lambda results: judge_attention(problem, results),
+        )
+
+    @property
+    def smaller(self) -> AttentionShape:
+        """Two of the sequences at most, shortened alike until they are soon interpreted."""
+        seq_lens = self.seq_lens[:_FEW_SEQS]
+        query_lens = (
+            (1,) * len(seq_lens) if self.query_lens is None else self.query_lens[:_FEW_SEQS]
+        )
+        divisor = 1
+        while any(
+            n // divisor > _FEW_KEYS or max(1, q // divisor) * (n // divisor) > _FEW_PAIRS
+            for q, n in zip(query_lens, seq_lens, strict=True)
+        ):
+            divisor *= 2
+        return replace(
+            self,
+            seq_lens=tuple(max(1, n // divisor) for n in seq_lens),
+            query_lens=tuple(max(1, q // divisor) for q in query_lens),
         )
 
 
@@ -136,9 +168,14 @@ def workloads_of(op: str, device: torch.device) -> Mapping[str, Workload]:
     if op == "attention":
         shapes = ATTENTION_ON_GPU if on_gpu else ATTENTION_ON_CPU
         builds: Mapping[str, Build] = {name: shape.problem for name, shape in shapes.items()}
+        smaller: Mapping[str, Build] = {n: shape.smaller.problem for n, shape in shapes.items()}
     else:
         builds = cache_workloads.builds_of(op, on_gpu=on_gpu)
-    return {name: Workload(op=op, name=name, build=build) for name, build in builds.items()}
+        smaller = cache_workloads.builds_of(op, on_gpu=on_gpu, smaller=True)
+    return {
+        name: Workload(op=op, name=name, build=build, smaller=smaller[name] if on_gpu else None)
+        for name, build in builds.items()
+    }
 
 
 def find_workloads(op: str, device: torch.device, names: Sequence[str]) -> list[Workload]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,9 @@ def test_a_kernel_is_timed_beside_its_peer(
     assert (ours["name"], peer["name"]) == ("simple", "index_copy")
     assert len(ours["rounds_s"]) == 3
     assert ours["peer_over_this"]["index_copy"] > 0
+    assert ours["traffic"]["bytes_over_minimum"] == pytest.approx(1.0, abs=0.02)
+    assert re.search(r"bytes over minimum +index_copy\n +simple .* 1\.02 ", shown)
+    assert "\nbytes over minimum: 32-byte sectors that warps ask for" in shown
     assert not list(file.parent.glob("*.partial"))
 
 

@@ -42,6 +42,16 @@ def test_a_gather_reads_distinct_blocks() -> None:
     assert len({int(block) for block in tables.flatten()}) == 4
 
 
+@pytest.mark.parametrize("op", ["write_kv", "rope_write_kv", "gather_kv", "copy_blocks"])
+def test_a_smaller_call_differs_in_length_alone(op: str) -> None:
+    whole = builds_of(op, on_gpu=False)["tiny"](CPU, 1).operands
+    for build in builds_of(op, on_gpu=True, smaller=True).values():
+        smaller = [t for t in build(CPU, 1).operands if t is not None]
+        assert len(smaller) == len([t for t in whole if t is not None])
+        assert {t.shape[-1] for t in smaller if t.dtype == torch.bfloat16} <= {128, 0}
+        assert sum(t.numel() for t in smaller) < 2**21
+
+
 def test_the_gpu_gets_more() -> None:
     assert list(builds_of("copy_blocks", on_gpu=True)) == ["pairs-1", "pairs-32", "pairs-256"]
     assert list(builds_of("gather_kv", on_gpu=True)) == ["b1-s4k", "b8-s4k"]

@@ -12,12 +12,14 @@ from paged.errors import KernelRunError
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.measure import measurement
 from paged.kernel.measure.candidate import Call, Candidate, Unserved, kernel_candidate
+from paged.kernel.measure.counted import Counted
 from paged.kernel.measure.measurement import Measurement, measure
 from paged.kernel.measure.peers import peers_of
 from paged.kernel.measure.timing import Round
-from paged.kernel.measure.workloads import workloads_of
+from paged.kernel.measure.workloads import Workload, workloads_of
 from paged.kernel.problem import Problem
 from paged.kernel.registry import find_op
+from paged.kernel.spec import KernelSpec
 from paged.kernel.variant import find_variant
 from tests.helpers.measured import HARDWARE, WORKLOAD, exact, spoiled
 
@@ -86,6 +88,24 @@ def test_what_fails_is_reported(error: Exception, key: str, text: str) -> None:
     assert row[key].startswith(text[:12])
     assert "median_s" not in row
     assert "median_s" in measured.rows()[0]
+
+
+@pytest.mark.usefixtures("seconds")
+def test_kernels_that_were_timed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[KernelSpec] = []
+
+    def count(spec: KernelSpec, workload: Workload) -> Counted:
+        assert workload is WORKLOAD
+        counted.append(spec)
+        return Counted(why_not="not now")
+
+    monkeypatch.setattr(measurement, "count", count)
+    spec = find_variant(find_op("attention"), "v1").spec
+    wrong = replace(spoiled(lambda _, results: (results[0] * 2, results[1]), "wrong"), spec=spec)
+    ours, peer, fault = run(replace(exact(), spec=spec), exact("peer", is_peer=True), wrong).rows()
+    assert counted == [spec]
+    assert ours["traffic"] == {"bytes_over_minimum": None, "why_not_counted": "not now"}
+    assert "traffic" not in peer | fault
 
 
 def test_an_error_of_our_own_is_not_hidden() -> None:

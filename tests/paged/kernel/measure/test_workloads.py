@@ -72,6 +72,30 @@ def test_the_table_of_decode_shapes_is_there() -> None:
     assert totals["skewed"] == 64 * 1024 + 63 * 256
 
 
+@pytest.mark.parametrize("name", ATTENTION_ON_GPU)
+def test_a_large_call_has_a_smaller_one_of_its_shape(name: str) -> None:
+    shape, smaller = ATTENTION_ON_GPU[name], ATTENTION_ON_GPU[name].smaller
+    same = ("num_kv_heads", "group_size", "head_dim", "block_size", "q_t", "kv_t")
+    assert [getattr(shape, each) for each in same] == [getattr(smaller, each) for each in same]
+    query_lens = smaller.query_lens or ()
+    assert len(smaller.seq_lens) == len(query_lens) == min(2, len(shape.seq_lens))
+    for query_len, seq_len in zip(query_lens, smaller.seq_lens, strict=True):
+        assert query_len <= seq_len <= 1024
+        assert query_len * seq_len <= 4096
+
+
+def test_a_smaller_call_is_as_long_for_its_queries() -> None:
+    assert ATTENTION_ON_GPU["b1-s32k"].smaller.seq_lens == (1024,)
+    prefill = ATTENTION_ON_GPU["prefill-512-on-8k"].smaller
+    assert (prefill.query_lens, prefill.seq_lens) == ((8,), (136,))
+
+
+def test_calls_on_a_cpu_are_counted_themselves() -> None:
+    for op in OP_NAMES:
+        assert all(workload.smaller is None for workload in workloads_of(op, CPU).values())
+        assert all(workload.smaller is not None for workload in workloads_of(op, CUDA).values())
+
+
 def test_workloads_are_found_by_name() -> None:
     assert [w.name for w in find_workloads("attention", CPU, ["tiny"])] == ["tiny"]
     assert find_workloads("copy_blocks", CPU, ["tiny-prefill"]) == []
