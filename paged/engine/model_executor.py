@@ -11,7 +11,7 @@ import torch
 
 from model_zoo.config import ModelConfig
 from model_zoo.params import ModelParams
-from model_zoo.transformer import forward
+from model_zoo.registry import find_family
 from paged.engine.block_moves import move_blocks
 from paged.engine.kv_pool import KVPools
 from paged.engine.logprobs import logprobs_of
@@ -48,6 +48,7 @@ class ModelExecutor:
         self.config = config
         self.params = params
         self.pools = pools
+        self._forward = find_family(config.family).forward
         self._eos_ids = frozenset(eos_ids)
         self._choices = choices
         block_size = pools.device[0].shape[4]
@@ -77,7 +78,7 @@ class ModelExecutor:
                 return _nothing_drawn(perf_counter() - started_s)
             draws = self._planner.plan(batch)
             inputs = self._inputs.make(batch, draws.logit_rows)
-            logits = forward(self.params, self.config, self.pools.device, inputs)
+            logits = self._forward(self.params, self.config, self.pools.device, inputs)
             return self._draw(batch, draws, logits, started_s)
 
     def _kernels(self) -> AbstractContextManager[None]:
