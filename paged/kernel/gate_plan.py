@@ -14,10 +14,15 @@ from paged.kernel.source import KernelSource
 from paged.kernel.spec import KernelSpec
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
-MAIN_HEAD_DIM = 128
-MAIN_ARCHS = ("sm_80", "sm_90")
 GROUP_SIZES = (1, 4, 8)
-MAIN_GROUP_SIZE = 4
+BLOCK_SIZES = (16, 32, 64, 128, 256)
+FREE_SIZES = {"head_dim": HEAD_DIMS, "group_size": GROUP_SIZES, "block_size": BLOCK_SIZES}
+"""Sizes that are compiled for several values, where kernels have them compiled in."""
+
+MAIN_SIZES = {"head_dim": 128, "group_size": 4, "block_size": 16}
+MAIN_ARCHS = ("sm_80", "sm_90")
+NUM_KV_HEADS = 8
+NUM_LAYERS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,22 +57,17 @@ def builds(spec: KernelSpec, *, is_full: bool) -> Iterator[Build]:
     others; the full product with is_full.
     """
     for instance in instances(spec):
-        main = {"head_dim": MAIN_HEAD_DIM, "group_size": MAIN_GROUP_SIZE}
-        is_main = all(instance.sizes.get(name, size) == size for name, size in main.items())
-        num_other = sum(instance.sizes.get(name, size) != size for name, size in main.items())
+        num_other = sum(instance.sizes.get(name, size) != size for name, size in MAIN_SIZES.items())
         if num_other > 1 and not is_full:
             continue
-        for arch in ARCHS if is_main or is_full else MAIN_ARCHS:
+        for arch in ARCHS if num_other == 0 or is_full else MAIN_ARCHS:
             yield Build(instance=instance, arch=arch)
 
 
 def instances(spec: KernelSpec) -> Iterator[Instance]:
-    """Return every choice of types, head dimension and group size that the kernel takes."""
-    free = {
-        name: sizes
-        for name, sizes in (("head_dim", HEAD_DIMS), ("group_size", GROUP_SIZES))
-        if name in _constants_depend_on(spec)
-    }
+    """Return every choice of types and free sizes that the kernel takes."""
+    compiled_in = _constants_depend_on(spec)
+    free = {name: sizes for name, sizes in FREE_SIZES.items() if name in compiled_in}
     for types in type_choices(spec.types):
         for values in product(*free.values()):
             given = dict(zip(free, values, strict=True))
@@ -95,7 +95,7 @@ def _constants_depend_on(spec: KernelSpec) -> set[str]:
 
 def _derived(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int] | None:
     """Return the constants for given sizes, or None where the kernel refuses the sizes."""
-    sizes = dict(given)
+    sizes = {**_fixed_sizes(spec, given), **given}
     for name, text in spec.symbols.items():
         if name not in sizes and expression(text).names <= sizes.keys():
             sizes[name] = expression(text).evaluate(sizes)
@@ -105,7 +105,20 @@ def _derived(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int] | Non
     missing = sorted(set(spec.constants) - sizes.keys())
     if missing:
         raise KernelSourceError(
-            f"kernel {spec.name!r}: the gate knows no values for constant {missing[0]!r}; make it "
-            f"a symbol over head_dim and group_size, or pass it at run time"
+            f"kernel {spec.name!r}: constant {missing[0]!r} is compiled for every value anew, and "
+            f"which those are is unknown; take it at run time, or make it a symbol over "
+            f"{', '.join((*FREE_SIZES, *_fixed_sizes(spec, given)))}"
         )
     return {name: sizes[name] for name in (*given, *spec.constants)}
+
+
+def _fixed_sizes(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int]:
+    """Return sizes that a model fixes, of which one value each is compiled."""
+    group_size = given.get("group_size", MAIN_SIZES["group_size"])
+    sizes = {
+        "num_q_heads": NUM_KV_HEADS * group_size,
+        "num_kv_heads": NUM_KV_HEADS,
+        "num_layers": NUM_LAYERS,
+        "rotary_dim": given.get("head_dim", MAIN_SIZES["head_dim"]),
+    }
+    return {name: size for name, size in sizes.items() if name in spec.sizes}

@@ -44,7 +44,7 @@ class Slot:
 def slots(spec: KernelSpec) -> tuple[Slot, ...]:
     """Return all values the spec's kernels are passed, in struct order.
 
-    Addresses, strides, sizes known only at run time, scalars.
+    Addresses, strides, sizes known only at run time, scalars, sizes that are compiled in.
     """
     return tuple(_slots(spec))
 
@@ -68,6 +68,10 @@ def _slots(spec: KernelSpec) -> Iterator[Slot]:
     for scalar in spec.scalars:
         kind = element_type(scalar.dtype)
         yield Slot(scalar.name, kind.cuda, kind.numpy or scalar.dtype)
+    # constants as well, for headers shared by kernels read their sizes in the struct
+    for size in spec.sizes:
+        if size in spec.constants:
+            yield Slot(size, "int", "int32")
 
 
 @lru_cache(maxsize=1024)
@@ -155,8 +159,6 @@ def _pack_struct(binding: Binding) -> Arguments:
 def _pack_parameters(binding: Binding) -> Arguments:
     spec = binding.spec
     by_name = {slot.name: slot for slot in slots(spec)}
-    for size in spec.constants:
-        by_name[size] = Slot(size, "int", "int32")
     values: list[Argument] = []
     pointers: list[Pointer] = []
     for name in places(spec):

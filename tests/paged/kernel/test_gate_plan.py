@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from paged.errors import KernelSourceError
@@ -68,8 +70,20 @@ def test_unknown_constants_are_refused() -> None:
         types=SPEC.types,
         constants=("n",),
     )
-    with pytest.raises(KernelSourceError, match="no values for constant 'n'"):
+    with pytest.raises(KernelSourceError, match="constant 'n' is compiled for every value"):
         list(instances(spec))
+
+
+def test_every_size_that_a_model_fixes_may_be_a_constant() -> None:
+    spec = find_variant(find_op("attention"), "v0").spec
+    fixed = ("head_dim", "group_size", "block_size", "num_q_heads", "num_kv_heads", "num_layers")
+    planned = list(builds(replace(spec, constants=fixed), is_full=False))
+    sizes = [build.instance.sizes for build in planned if build.arch == "sm_86"]
+    assert {tuple(s.values()) for s in sizes} == {(128, 4, 16, 32, 8, 32)}
+    assert {b.instance.sizes["block_size"] for b in planned} == {16, 32, 64, 128, 256}
+    for size in set(spec.sizes) - set(fixed):
+        with pytest.raises(KernelSourceError, match=f"constant {size!r} is compiled"):
+            list(instances(replace(spec, constants=(size,))))
 
 
 @pytest.mark.parametrize("name", list(ops()))

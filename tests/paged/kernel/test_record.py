@@ -41,7 +41,7 @@ def test_the_compiler_agrees_with_every_offset(tmp_path: Path) -> None:
     text = struct_text(SPEC, {"t": "float32"})
     names = offsets_bytes(struct_dtype(SPEC))
     assert list(names) == [
-        "x", "table", "y", "x_stride", "n", "flag", "total", "scale", "step", "small",
+        "x", "table", "y", "x_stride", "n", "flag", "total", "scale", "step", "small", "head_dim",
     ]  # fmt: skip
     assert text.count("static_assert") == len(names) + 1
     file = tmp_path / "record.cpp"
@@ -62,6 +62,7 @@ def test_struct_values() -> None:
     assert record["x"] == x.data_ptr()
     assert record["table"] == 0
     assert record["x_stride"].tolist() == [[4, 1]]
+    assert record["head_dim"].item() == 2
     assert [record[n].item() for n in ("n", "flag", "total", "scale", "step", "small")] == [
         3, True, 15, 1.5, 0.5, -3,
     ]  # fmt: skip

@@ -6,9 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from paged.errors import KernelSourceError
+from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.op import Op
+from paged.kernel.ops.problems import problems_of
+from paged.kernel.problem import try_kernel
+from paged.kernel.registry import find_op
+from paged.kernel.source import read_source
 from paged.kernel.spec import Operand
 from paged.kernel.variant import find_variant, load_variant, shipped_variants
 
@@ -101,3 +107,17 @@ def test_files_that_cannot_serve(op: Op, tmp_path: Path, text: str, reason: str)
 def test_a_missing_file(op: Op, tmp_path: Path) -> None:
     with pytest.raises(KernelSourceError, match=r"cannot read kernel source .*gone\.cu"):
         find_variant(op, str(tmp_path / "gone.cu"))
+
+
+def test_every_size_of_attention_may_be_compiled_in(tmp_path: Path) -> None:
+    op = find_op("attention")
+    file = tmp_path / "mine.cu"
+    text = read_source(find_variant(op, "v0").path)
+    sizes = " ".join(op.signature.sizes)
+    assert "// paged: constant   head_dim\n" in text
+    file.write_text(text.replace("constant   head_dim", f"constant {sizes}"))
+    problem = next(p for p in problems_of(op) if p.name == "ragged prefill and decode")
+    spec = find_variant(op, str(file)).spec
+    verdict = try_kernel(spec, problem, device=torch.device("cpu"), interpret=InterpretConfig())
+    assert spec.constants == op.signature.sizes
+    assert verdict.fault is None
