@@ -72,8 +72,8 @@ class SamplingParams:
     ignore_eos: the model's own end tokens do not end a sequence.
     include_stop_str_in_output: what ended the sequence stays in the text.
     skip_special_tokens: leave special tokens out of the text.
-    beam: search instead of drawing; only min_tokens, max_tokens and the fields about
-        tokens that end a sequence may be given beside it, and n up to its width.
+    beam: search instead of drawing, and return the n best hypotheses. What changes or
+        reports the distribution of a draw, and stop strings, must be left as they are.
 
     Raises ConfigError, its text starting with the field's name, if one is not as said here.
     """
@@ -179,9 +179,9 @@ _NUMBERS = {
     "frequency_penalty": (-2.0, 2.0),
     "repetition_penalty": (0.01, 10.0),
 }
-_BESIDE_BEAM = {"n", "beam", "min_tokens", "max_tokens", "stop_token_ids"} | {
-    "ignore_eos",
-    "skip_special_tokens",
+_BESIDE_BEAM = {
+    *("n", "beam", "seed", "min_tokens", "max_tokens", "stop_token_ids"),
+    *("ignore_eos", "skip_special_tokens", "prompt_logprobs"),
 }
 
 

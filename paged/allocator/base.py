@@ -129,6 +129,10 @@ class Allocator(Protocol):
         """
         ...
 
+    def empty(self, rows: IndexArray) -> None:
+        """Take back all tokens of live rows and keep the rows, to fork into."""
+        ...
+
     def release(self, rows: IndexArray) -> None:
         """Give back rows and all they hold. Rows that are not live are passed over."""
         ...

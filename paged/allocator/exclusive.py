@@ -75,6 +75,10 @@ class ExclusiveAllocator(ABC):
         dst = self.tables.ids[children, :num_blocks].ravel().astype(np.int64)
         return BlockMoves(np.tile(src, len(children)), dst)
 
+    def empty(self, rows: IndexArray) -> None:
+        """Take back all tokens of live rows; what was granted to them stays theirs."""
+        self.tables.num_tokens[rows] = 0
+
     def release(self, rows: IndexArray) -> None:
         """Give back rows and all they hold. Rows that are not live are passed over."""
         is_live = self.tables.is_live

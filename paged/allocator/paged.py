@@ -179,6 +179,12 @@ class PagedAllocator:
             self._chains.branch(parent, children, num_tokens // size)
         return NO_MOVES
 
+    def empty(self, rows: IndexArray) -> None:
+        """Take back all blocks of live rows and keep the rows."""
+        self.release(rows)
+        for row in rows.tolist():
+            self.tables.take_row(row)
+
     def release(self, rows: IndexArray) -> None:
         """Give back rows; blocks nobody else holds become free or evictable."""
         live = [row for row in dict.fromkeys(rows.tolist()) if self.tables.is_live[row]]

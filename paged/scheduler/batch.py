@@ -143,11 +143,29 @@ class StepResult:
     tokens[sum(num_samples)]: drawn tokens, in the order of batch.rows.
     is_stopped[sum(num_samples)]: the token ends its sequence (end of text, stop id).
     duration_s: time the step took on the engine's clock.
+    parents[sum(num_samples)]: for sequences of a beam search, which of the sequences of
+        the request each goes on from, by place among its rows; one that any goes on from
+        goes on from itself. Of no meaning elsewhere; None where no search took part.
+    searches: beam searches that ended in this step.
     """
 
     tokens: TokenArray
     is_stopped: BoolArray
     duration_s: float
+    parents: IndexArray | None = None
+    searches: tuple[EndedSearch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedSearch:
+    """Outcome of a beam search, for each sequence of its request.
+
+    outputs: output tokens, best sequence first. reasons: what ended each.
+    """
+
+    request_id: str
+    outputs: tuple[TokenArray, ...]
+    reasons: tuple[FinishReason, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ class SchedulerCore:
     unforked: groups that are still computing the prompt they share, by their first row.
     aborted: requests given up while they took part in the step in flight.
     ending: requests with sequences to end when no step is in flight.
+    searches: those of all requests that are beam searches, by request id.
     finished: sequences that ended and were not reported yet.
     """
 
@@ -46,6 +47,7 @@ class SchedulerCore:
         self.unforked: dict[int, RequestState] = {}
         self.aborted: list[RequestState] = []
         self.ending: list[RequestState] = []
+        self.searches: dict[str, RequestState] = {}
         self.finished: list[Finished] = []
 
     @property
@@ -140,4 +142,5 @@ class SchedulerCore:
     def _forget_if_over(self, state: RequestState) -> None:
         if not state.sequence_indices:
             self.fork_copies.pop(state.request.request_id, None)
+            self.searches.pop(state.request.request_id, None)
             del self.states[state.request.request_id]

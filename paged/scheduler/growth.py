@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paged.errors import OutOfBlocks
+from paged.scheduler.beam import hold_back
 from paged.scheduler.core import SchedulerCore
 from paged.scheduler.plan import StepPlan
 from paged.scheduler.preemption import make_room
@@ -43,6 +44,8 @@ def _grow(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
     num_computed = core.rows.num_computed[rows]
     pending = core.rows.num_tokens[rows] - num_computed
     scheduled = plan.clip(pending)
+    if core.searches:
+        scheduled = hold_back(core, rows, pending, scheduled)
     if scheduled is not pending:
         chosen = scheduled > 0
         rows, num_computed = rows[chosen], num_computed[chosen]

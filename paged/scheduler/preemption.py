@@ -19,8 +19,8 @@ def make_room(core: SchedulerCore, plan: StepPlan) -> None:
 
     First goes what a static batch keeps for sequences that have ended, then the latest
     request is preempted. A request that runs alone cannot gain by that: what swapped
-    requests still hold on the device is freed, then its last sequence ends at the limit
-    of the pool.
+    requests still hold on the device is freed, then its last sequence, or the search it is,
+    ends at the limit of the pool.
     """
     running = core.rows.running
     victim = core.rows.owner_of(int(running[-1]))
@@ -30,7 +30,7 @@ def make_room(core: SchedulerCore, plan: StepPlan) -> None:
         preempt(core, plan, victim)
     elif core.swapped:
         restart_swapped(core, plan, core.swapped[-1])
-    elif victim.is_forked:
+    elif victim.is_forked and not victim.is_search:
         core.end_rows(running[-1:], [FinishReason.LENGTH])
     else:
         core.end_request(victim, FinishReason.LENGTH)

@@ -45,6 +45,12 @@ class RequestState:
         return len(self.sequence_indices) > 1
 
     @property
+    def is_search(self) -> bool:
+        """Say whether its sequences are the beams of one search and take steps together."""
+        sampling = self.request.sampling
+        return sampling is not None and sampling.beam is not None
+
+    @property
     def active_rows(self) -> list[int]:
         """Rows that take part in steps: before a group forks only the first."""
         return self.rows if self.is_forked else self.rows[:1]
@@ -53,10 +59,12 @@ class RequestState:
         """Tokens the first row must have computed before the request can go on.
 
         A group restarts from the prompt its sequences share; each then computes its
-        own tail again.
+        own tail again. Beams share more: all that came before they parted.
         """
         if self.saved and not self.is_group:
             return self.saved[0]
+        if self.saved and self.is_search:
+            return _common_prefix(self.saved)
         return np.asarray(self.request.prompt_tokens, np.int32)
 
     def headroom_blocks(self, num_blocks: int) -> int:
@@ -85,3 +93,10 @@ class RequestState:
             prefix_keys=allocator.prefix_keys(tokens),
             headroom_blocks=self.headroom_blocks(allocator.num_blocks),
         )
+
+
+def _common_prefix(sequences: list[TokenArray]) -> TokenArray:
+    """Leading tokens that sequences of one length share; never all of them."""
+    tokens = np.stack(sequences)[:, :-1]
+    is_common = (tokens == tokens[0]).all(axis=0)
+    return tokens[0, : int(np.logical_and.accumulate(is_common).sum())]

@@ -6,6 +6,7 @@ import numpy as np
 
 from paged.errors import OutOfBlocks
 from paged.scheduler.batch import Batch, Drawn, StepResult
+from paged.scheduler.beam import take_beams
 from paged.scheduler.core import SchedulerCore
 from paged.scheduler.request import FinishReason
 from paged.scheduler.request_state import RequestState
@@ -27,6 +28,8 @@ def take_samples(
         if len(result.tokens) < len(rows):
             rows = rows[batch.num_samples > 0]
         drawn = Drawn(rows=rows, tokens=result.tokens, is_stopped=result.is_stopped)
+    if core.searches:
+        drawn = take_beams(core, drawn, result)
     _append(core, drawn)
     return drawn, starved
 
@@ -62,9 +65,9 @@ def _fork_groups(
 
 
 def _fork(core: SchedulerCore, state: RequestState) -> bool:
-    """Give every sequence of a group its own row after the prompt they share."""
+    """Give every sequence of a group its own row after the tokens they share."""
     lead, *children = state.rows
-    num_shared = state.request.num_prompt_tokens
+    num_shared = int(core.rows.num_tokens[lead])
     try:
         moves = core.allocator.fork(lead, np.array(children, np.int64), num_shared)
     except OutOfBlocks:

@@ -90,11 +90,19 @@ class Scheduler:
             key=(priority, request.arrival_s, self._num_added),
             sequence_indices=list(range(request.num_sequences)),
         )
+        budget = self.config.max_num_batched_tokens
+        if state.is_search and budget is not None and request.num_sequences > budget:
+            raise RequestRefused(
+                f"{request.num_sequences} beams take every step together, and a step has at most"
+                f" {budget} tokens; use fewer beams, or more max_num_batched_tokens"
+            )
         refusal = core.refusal(state)
         if refusal is not None:
             raise RequestRefused(f"request {request.request_id!r} can never fit: {refusal}")
         self._num_added += 1
         core.states[request.request_id] = state
+        if state.is_search:
+            core.searches[request.request_id] = state
         core.waiting.push(state)
 
     def abort(self, request_id: str) -> None:

@@ -200,6 +200,20 @@ def test_a_fork_shares_all_blocks_and_copies_none() -> None:
     assert allocator.usage(None).token == 6
 
 
+def test_an_emptied_row_can_be_forked_into() -> None:
+    allocator = _make()
+    rows = _run(allocator, [1] * 6, num_sequences=3).rows
+    allocator.fork(0, rows[1:], 6)
+    allocator.grow(rows, _rows(7, 7, 7))
+    allocator.empty(rows[1:])
+    assert allocator.tables.live_rows().tolist() == [0, 1, 2]
+    assert allocator.tables.num_blocks.tolist() == [2, 0, 0, 0]
+    allocator.check_integrity()
+    allocator.fork(0, rows[1:], 7)
+    assert allocator.tables.num_tokens.tolist() == [7, 7, 7, 0]
+    allocator.check_integrity()
+
+
 def test_a_shared_tail_is_copied_by_all_writers_but_the_last() -> None:
     allocator = _make()
     rows = _run(allocator, [1] * 6, num_sequences=3).rows

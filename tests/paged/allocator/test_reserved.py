@@ -115,6 +115,19 @@ def test_growth_ends_with_the_reservation() -> None:
     assert pickle.dumps(allocator) == before
 
 
+def test_an_emptied_row_keeps_its_reservation() -> None:
+    allocator = _make(FirstFitSpace(20), reserve_oracle, block_size=4)
+    rows = _rows(allocator, Demand(num_tokens=3, max_tokens=8, num_sequences=2))
+    allocator.grow(rows, np.array([3, 5]))
+    before = allocator.tables.ids[rows].tolist()
+    allocator.empty(rows[1:])
+    moves = allocator.fork(int(rows[0]), rows[1:], 3)
+    assert allocator.tables.ids[rows].tolist() == before
+    assert moves.dst.tolist() == before[1][: len(moves)]
+    assert allocator.tables.num_tokens[rows].tolist() == [3, 3]
+    allocator.check_integrity()
+
+
 def test_sequences_of_a_request_are_admitted_together_or_not_at_all() -> None:
     allocator = _make(FirstFitSpace(10), reserve_oracle, block_size=4)
     blocker = _rows(allocator, Demand(num_tokens=1, max_tokens=16))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from paged.sampling_params import BeamParams, SamplingParams
 from paged.scheduler.request import Request
 from paged.scheduler.request_state import RequestState
 from paged.scheduler.scheduler import Scheduler
@@ -14,7 +16,7 @@ from paged.scheduler.scheduler import Scheduler
 
 @pytest.fixture
 def make_state(make_request: Callable[..., Request]) -> Callable[..., RequestState]:
-    def make(num_sequences: int = 1, **others: int) -> RequestState:
+    def make(num_sequences: int = 1, **others: Any) -> RequestState:
         return RequestState(
             request=make_request("a", num_tokens=3, num_sequences=num_sequences, **others),
             key=(0, 0.0, 0),
@@ -41,6 +43,25 @@ def test_a_group_resumes_from_the_prompt_it_shares(make_state) -> None:
     del state.saved[0], state.sequence_indices[0]
     assert not state.is_group
     assert state.known_tokens().tolist() == [97, 97, 97, 6]
+
+
+@pytest.mark.parametrize(
+    ("tails", "num_shared"),
+    [([[1, 2, 3], [1, 2, 4]], 2), ([[1, 2, 3], [4, 2, 3]], 0), ([[1, 2, 3], [1, 5, 3]], 1)],
+)
+def test_a_search_resumes_from_all_that_its_beams_share(
+    make_state, tails: list[list[int]], num_shared: int
+) -> None:
+    state = make_state(num_sequences=2, sampling=SamplingParams(beam=BeamParams(width=2)))
+    assert state.known_tokens().tolist() == [97, 97, 97]
+    state.saved = [np.array([97, 97, 97, *tail], np.int32) for tail in tails]
+    assert state.known_tokens().tolist() == [97, 97, 97, *tails[0][:num_shared]]
+
+
+def test_beams_that_are_equal_still_have_a_token_to_compute(make_state) -> None:
+    state = make_state(num_sequences=2, sampling=SamplingParams(beam=BeamParams(width=2)))
+    state.saved = [np.array([97, 97, 97, 5], np.int32)] * 2
+    assert state.known_tokens().tolist() == [97, 97, 97]
 
 
 def test_only_the_first_row_of_a_group_runs_before_it_forks(make_state) -> None:
