@@ -32,6 +32,8 @@ struct SharedRoom {
   __device__ T& get() { return *reinterpret_cast<T*>(bytes); }
 };
 
+// Loads the queries of some heads into shared memory, times all scales of a score. A barrier must
+// follow.
 template <int kHeads>
 __device__ inline void share_queries(const AttentionParams& p, int token, const Heads& heads,
                                      SharedQueries<kHeads>& shared) {
@@ -104,6 +106,7 @@ __device__ void attend(const AttentionParams& p, const VisibleKeys& seen, int to
   }
 }
 
+// Writes the sums that this lane has of one head, a row of HEAD_DIM elements.
 template <int kHeads>
 __device__ inline void write_sums(const KeyStream<kHeads>& stream, int head, float* to) {
   using Shape = StreamShape<kHeads>;
@@ -114,7 +117,8 @@ __device__ inline void write_sums(const KeyStream<kHeads>& stream, int head, flo
   }
 }
 
-// Writes one element of the output, and with the first one the row's lse.
+// Writes one element of the output, from its sum of weighted values and its row's sums, and with
+// the first one the row's lse.
 __device__ inline void write_element(const AttentionParams& p, const VisibleKeys& seen, int token,
                                      int head, int kv_head, int d, float value, RowSums row) {
   float factor = kv_scale_of(p, kValues, kv_head);

@@ -25,7 +25,7 @@ struct Block {
   const long long* stride;
 };
 
-// Null where the id is outside of the pool: such pairs pad a buffer, and are skipped.
+// A block of a pool; null where the id is outside of it: such pairs pad a buffer, and are skipped.
 template <class T>
 __device__ inline Block<T> block_at(T* pool, const long long* stride, long long id,
                                     int num_blocks) {
@@ -33,6 +33,7 @@ __device__ inline Block<T> block_at(T* pool, const long long* stride, long long 
   return {is_known ? pool + id * stride[kBlockAxis] : nullptr, stride};
 }
 
+// The row of a block with this index, in the order above.
 template <class T>
 __device__ inline T* row_at(const Block<T>& block, const BlockShape& shape, int row) {
   const int slot = row % shape.block_size;
@@ -44,6 +45,7 @@ __device__ inline T* row_at(const Block<T>& block, const BlockShape& shape, int 
          slot * block.stride[kSlotAxis];
 }
 
+// Whether the rows of a block follow each other without gaps.
 template <class T>
 __device__ inline bool is_contiguous(const Block<T>& block, const BlockShape& shape) {
   const long long head = static_cast<long long>(shape.block_size) * shape.head_dim;

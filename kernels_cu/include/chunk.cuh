@@ -17,6 +17,7 @@ struct alignas(N * sizeof(T) < kVectorBytes ? N * sizeof(T) : kVectorBytes) Chun
   T element[N];
 };
 
+// Whether a vector may be loaded from an address.
 template <class Vector>
 __device__ inline bool is_aligned_for(const void* address) {
   return reinterpret_cast<unsigned long long>(address) % alignof(Vector) == 0;

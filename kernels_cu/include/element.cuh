@@ -12,6 +12,7 @@
 
 namespace paged {
 
+// Converts N elements.
 template <class T, int N>
 __device__ inline void to_floats(const Chunk<T, N>& chunk, float (&out)[N]) {
   if constexpr (std::is_same_v<T, __nv_fp8_e4m3> && N % 2 == 0) {

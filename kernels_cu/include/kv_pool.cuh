@@ -18,7 +18,7 @@ struct Slot {
   int offset;
 };
 
-// `index` counts slots through all blocks; it must not be negative.
+// The slot with an index, which counts slots through all blocks and must not be negative.
 __device__ inline Slot slot_at(long long index, int block_size) {
   constexpr long long kInt32Max = 0x7fffffff;
   // a 64-bit division takes several times as long as a 32-bit one, and few pools need it

@@ -16,7 +16,7 @@ struct BlockDivider {
   __device__ explicit BlockDivider(int size)
       : block_size(size), reciprocal(((1ULL << 32) + size - 1) / size) {}
 
-  // key: 0 .. 2^31 - 1
+  // The block of a key, 0 .. 2^31 - 1.
   __device__ int block_of(int key) const {
     // careful: rounding up may give one too much for large keys, never more
     const int quotient = static_cast<int>(static_cast<unsigned>(key) * reciprocal >> 32);
@@ -47,6 +47,7 @@ struct KvRows {
   }
 };
 
+// The rows of a sequence and KV head, at the call's layer.
 // careful: a padding token has no sequence; its rows must not be read
 template <class Params>
 __device__ inline KvRows kv_rows_of(const Params& p, int sequence, int kv_head) {

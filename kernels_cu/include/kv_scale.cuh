@@ -7,7 +7,7 @@
 
 namespace paged {
 
-// Real numbers over stored ones; 1 where the pool has no scales.
+// The scale of a head: real numbers over stored ones; 1 where the pool has no scales.
 // Params is the generated struct of the attention op; kv_scales: [num_layers, 2, num_kv_heads].
 template <class Params>
 __device__ inline float kv_scale_of(const Params& p, KvHalf half, int kv_head) {

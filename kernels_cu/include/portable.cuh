@@ -83,6 +83,7 @@ __device__ __forceinline__ __half2 e4m3x2_to_half2_by_bits(unsigned short pair) 
                        static_cast<unsigned short>(product.y | nan_bits >> 16)};
 }
 
+// Two e4m3 in a half2, the low byte first, the fastest way that the device has.
 __device__ __forceinline__ __half2 e4m3x2_to_half2(unsigned short pair) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     return e4m3x2_to_half2_by_instruction(pair);

@@ -3,6 +3,7 @@
 
 namespace paged {
 
+// An address in shared memory as PTX takes it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
@@ -25,6 +26,7 @@ __device__ __forceinline__ void cp_async(void* shared_dst, const void* global_sr
     }
 }
 
+// Makes this thread's copies since the last commit a group.
 __device__ __forceinline__ void cp_async_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -35,6 +37,7 @@ __device__ __forceinline__ void cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups_left) : "memory");
 }
 
+// Four 8x8 matrices from shared memory.
 __device__ __forceinline__ void ldmatrix_x4(unsigned (&d)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
@@ -42,6 +45,7 @@ __device__ __forceinline__ void ldmatrix_x4(unsigned (&d)[4], const void* row) {
                  : "memory");
 }
 
+// Four 8x8 matrices, each transposed.
 __device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&d)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
@@ -49,6 +53,7 @@ __device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&d)[4], const void* 
                  : "memory");
 }
 
+// Two 8x8 matrices, whose rows lanes 0..15 name.
 __device__ __forceinline__ void ldmatrix_x2(unsigned (&d)[2], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                  : "=r"(d[0]), "=r"(d[1])
@@ -56,6 +61,7 @@ __device__ __forceinline__ void ldmatrix_x2(unsigned (&d)[2], const void* row) {
                  : "memory");
 }
 
+// Two 8x8 matrices, each transposed.
 __device__ __forceinline__ void ldmatrix_x2_trans(unsigned (&d)[2], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
                  : "=r"(d[0]), "=r"(d[1])
@@ -105,6 +111,7 @@ __device__ __forceinline__ float exp2_approx(float x) {
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+// Two e4m3 in a half2, the low byte first, by the instruction of sm_89.
 __device__ __forceinline__ __half2 e4m3x2_to_half2_by_instruction(unsigned short pair) {
     unsigned packed;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(packed) : "h"(pair));
@@ -119,6 +126,7 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* address) {
     return *reinterpret_cast<const Vector<T, N>*>(address);
 }
 
+// Writes N elements to an address that is a multiple of their size.
 template <class T, int N>
 __device__ __forceinline__ void store_vector(T* address, const Vector<T, N>& vector) {
     *reinterpret_cast<Vector<T, N>*>(address) = vector;

@@ -54,6 +54,7 @@ __device__ int sequence_of_tile(const AttentionParams& p, int tile) {
   return low;
 }
 
+// Return the rows of a tile of the grid.
 template <int kTileRows>
 __device__ RowTile find_row_tile(const AttentionParams& p, int tile) {
   RowTile found{};

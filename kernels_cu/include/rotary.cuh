@@ -19,7 +19,7 @@ struct Rotation {
   __device__ int half() const { return rotary_dim / 2; }
 };
 
-// table: [num_positions, rotary_dim].
+// The rotation at a position. table: [num_positions, rotary_dim].
 __device__ inline Rotation rotation_at(const float* table, long long position,
                                        long long num_positions, int rotary_dim, bool interleaved) {
   const bool is_known = position >= 0 && position < num_positions;
@@ -27,7 +27,8 @@ __device__ inline Rotation rotation_at(const float* table, long long position,
   return {row, row + (is_known ? rotary_dim / 2 : 0), rotary_dim, interleaved};
 }
 
-// x is the pair's first element where is_first, else its second, and `other` the one left.
+// One element of a pair after rotation. x is the pair's first element where is_first, else its
+// second, and `other` the one left.
 __device__ inline float rotate(float x, float other, float cos, float sin, bool is_first) {
   return fmaf(x, cos, is_first ? -__fmul_rn(other, sin) : __fmul_rn(other, sin));
 }

@@ -38,6 +38,7 @@ __device__ inline To dequantize(From x, Scale scale) {
   return convert<To>(static_cast<float>(x) * scale.value);
 }
 
+// The values to store for a chunk.
 template <class To, int N, class From>
 __device__ inline Chunk<To, N> quantize(const Chunk<From, N>& chunk, Scale scale) {
   Chunk<To, N> result;
@@ -46,6 +47,7 @@ __device__ inline Chunk<To, N> quantize(const Chunk<From, N>& chunk, Scale scale
   return result;
 }
 
+// The real values of a stored chunk.
 template <class To, int N, class From>
 __device__ inline Chunk<To, N> dequantize(const Chunk<From, N>& chunk, Scale scale) {
   Chunk<To, N> result;

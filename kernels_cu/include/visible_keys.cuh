@@ -57,6 +57,7 @@ __device__ inline KeyRange keys_seen_from(const Params& p, int position) {
   return {begin, static_cast<int>(max(end, 0LL))};
 }
 
+// The sequence and position of a token, and the keys that it sees.
 template <class Params>
 __device__ inline VisibleKeys find_visible_keys(const Params& p, int token) {
   const int sequence = sequence_of(p, token);

@@ -77,6 +77,8 @@ class Scalar:
     Integers that the caller passes are sizes as well: shapes and grids may name them.
 
     Attributes:
+        name: what the call, errors and expressions call it.
+        dtype: its dtype's name.
         value: the expression; None for a number the caller passes.
         default: what is passed where the caller says nothing.
         absent: what is passed where the caller says None; the number is then optional.
@@ -104,11 +106,13 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One kernel start. Grid and block: up to three sizes along x, y, z.
+    """One kernel start.
 
     Attributes:
-        entry: the kernel's name, or a template expression with sizes and type variables in
+        entry: the kernel's name, or a template expression with constants and type variables in
             braces: `softmax<{t}, {num_columns}>`.
+        grid: number of blocks, up to three sizes along x, y, z. None are run where one is 0.
+        block: number of threads of a block, likewise.
         shared_bytes: dynamic shared memory of one block.
 
     """
@@ -131,13 +135,16 @@ class KernelSpec:
         scalars: numbers, given by keyword in the call unless they have a value.
         types: type variables and the dtypes each may stand for.
         symbols: further sizes, as expressions over those that shapes name, in order.
-        constants: sizes that are compiled in. They and the types reach the source as template
-            arguments where an entry names them in braces, else as macros in upper case.
+        constants: sizes that are compiled in, any of them: each new value is compiled anew. They
+            and the types reach the source as template arguments where an entry names them in
+            braces, else as macros in upper case. The struct has their sizes all the same.
         requires: conditions on the sizes, checked before a launch.
         passing: `parameters` gives the kernel a typed parameter list, `struct` one by-value
             struct `<Name>Params`, generated into the source: the least cost per launch.
         parameters: names of operands, scalars and sizes in the order of the kernel's own list;
             None stands for operands, then scalars.
+        cost: the least work of a call, for the roofline.
+        summary: one line for lists and the kernel's page.
         include_dirs: where the source's quoted includes are looked up.
         device_hint: what serves operands on several devices, for the error of such calls.
 

@@ -39,6 +39,7 @@ class Cost:
         flops: an expression; None for kernels that only move data.
         work: replaces both where the least work depends on the contents of operands, such as
             sequence lengths; `text` then says how.
+        text: the least work in words, for the kernel's page.
 
     """
 
