@@ -94,7 +94,7 @@ class ModelExecutor:
         if request.sampling is None or request.sampling.seed is None:
             raise ConfigError(
                 f"request {request.request_id}: a model draws by sampling parameters with a seed;"
-                " make the request with `make_request`"
+                " make the request with a RequestMaker"
             )
         self._planner.admit(admitted)
         self._table.admit(
