@@ -1,4 +1,5 @@
 // What the machine can do, for benchmarks to set times beside: products of registers, and bytes read.
+#include "host_export.h"
 #include "pool.h"
 #include "vec.h"
 
@@ -13,10 +14,8 @@ constexpr int64_t kVectorsAtOnce = 8;
 float multiply(int64_t num_rounds) {
     Vec sums[kChains];
     for (Vec& sum : sums) sum = broadcast(1.0f);
-    Vec factor = broadcast(0.999f), term = broadcast(0.001f);
+    const Vec factor = broadcast(0.999f), term = broadcast(0.001f);
     for (int64_t i = 0; i < num_rounds; ++i) {
-        // the compiler must take these for new values, and keep every sum in a register
-        asm volatile("" : "+x"(factor), "+x"(term));
 #pragma GCC unroll 12
         for (Vec& sum : sums) sum = fma(sum, factor, term);
     }
@@ -42,9 +41,7 @@ float read(const char* from, int64_t num_bytes) {
 }  // namespace paged_host
 
 // Computes num_threads * num_rounds * kChains fused multiply-adds of vectors: 2 * lanes flops each.
-extern "C" __attribute__((visibility("default"))) void paged_host_probe_flops(int64_t num_rounds,
-                                                                              float* sums,
-                                                                              int num_threads) {
+PAGED_EXPORT void paged_host_probe_flops(int64_t num_rounds, float* sums, int num_threads) {
     using namespace paged_host;
     parallel_for(num_threads, num_threads, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) sums[i] = multiply(num_rounds);
@@ -52,10 +49,8 @@ extern "C" __attribute__((visibility("default"))) void paged_host_probe_flops(in
 }
 
 // Reads num_bytes, as threads would read a weight; a chunk leaves one sum.
-extern "C" __attribute__((visibility("default"))) void paged_host_probe_stream(const char* from,
-                                                                               int64_t num_bytes,
-                                                                               float* sums,
-                                                                               int num_threads) {
+PAGED_EXPORT void paged_host_probe_stream(const char* from, int64_t num_bytes, float* sums,
+                                          int num_threads) {
     using namespace paged_host;
     const int64_t num_chunks = num_bytes / kStreamChunkBytes;
     parallel_for(num_threads, num_chunks, 1, [&](int64_t begin, int64_t end) {

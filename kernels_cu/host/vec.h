@@ -40,7 +40,8 @@ PAGED_INLINE To bit_cast(From from) {
     return load<To>(&from);
 }
 
-PAGED_INLINE Vec broadcast(float value) { return Vec{} + value; }
+// careful: adding 0 would be an instruction, for it makes -0 of -0 into 0
+PAGED_INLINE Vec broadcast(float value) { return value - Vec{}; }
 
 // a * b + c, rounded once where the level has such an instruction.
 PAGED_INLINE Vec fma(Vec a, Vec b, Vec c) {
@@ -74,20 +75,59 @@ PAGED_INLINE float sum_lanes(Vec value) {
     return lanes[0];
 }
 
+// Bytes with their sign, and half words without one, as integers of 32 bits. g++ would convert a
+// vector one by one.
+#if defined(__AVX512F__) && PAGED_HOST_LANES == 16
+PAGED_INLINE IntVec widen(ByteVec bytes) {
+    return bit_cast<IntVec>(_mm512_cvtepi8_epi32(bit_cast<__m128i>(bytes)));
+}
+PAGED_INLINE IntVec widen(HalfWordVec words) {
+    return bit_cast<IntVec>(_mm512_cvtepu16_epi32(bit_cast<__m256i>(words)));
+}
+#elif defined(__AVX2__) && PAGED_HOST_LANES == 8
+PAGED_INLINE IntVec widen(ByteVec bytes) {
+    const __m128i low = _mm_cvtsi64_si128(bit_cast<long long>(bytes));
+    return bit_cast<IntVec>(_mm256_cvtepi8_epi32(low));
+}
+PAGED_INLINE IntVec widen(HalfWordVec words) {
+    return bit_cast<IntVec>(_mm256_cvtepu16_epi32(bit_cast<__m128i>(words)));
+}
+#elif defined(__SSE4_1__) && PAGED_HOST_LANES == 4
+PAGED_INLINE IntVec widen(ByteVec bytes) {
+    return bit_cast<IntVec>(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bit_cast<int>(bytes))));
+}
+PAGED_INLINE IntVec widen(HalfWordVec words) {
+    const __m128i low = _mm_cvtsi64_si128(bit_cast<long long>(words));
+    return bit_cast<IntVec>(_mm_cvtepu16_epi32(low));
+}
+#else
+PAGED_INLINE IntVec widen(ByteVec bytes) { return __builtin_convertvector(bytes, IntVec); }
+PAGED_INLINE IntVec widen(HalfWordVec words) { return __builtin_convertvector(words, IntVec); }
+#endif
+
 PAGED_INLINE float from_bfloat16(uint16_t bits) {
     return bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
 PAGED_INLINE Vec from_bfloat16(HalfWordVec bits) {
-    return bit_cast<Vec>(__builtin_convertvector(bits, UintVec) << 16);
+    return bit_cast<Vec>(bit_cast<UintVec>(widen(bits)) << 16);
 }
 
 // Two bfloat16 side by side in each 32 bits: the lower ones, and the upper ones.
 PAGED_INLINE Vec lower_bfloat16(UintVec pairs) { return bit_cast<Vec>(pairs << 16); }
 PAGED_INLINE Vec upper_bfloat16(UintVec pairs) { return bit_cast<Vec>(pairs & 0xffff0000u); }
 
-PAGED_INLINE Vec from_int8(ByteVec bytes) {
-    return __builtin_convertvector(__builtin_convertvector(bytes, IntVec), Vec);
+PAGED_INLINE Vec from_int8(ByteVec bytes) { return __builtin_convertvector(widen(bytes), Vec); }
+
+// The first num lanes, which may be none, from memory; the others are 0.
+PAGED_INLINE Vec load_some(const float* from, int64_t num) {
+    Vec value{};
+    std::memcpy(&value, from, static_cast<size_t>(num) * sizeof(float));
+    return value;
+}
+
+PAGED_INLINE void store_some(float* to, Vec value, int64_t num) {
+    std::memcpy(to, &value, static_cast<size_t>(num) * sizeof(float));
 }
 
 }  // namespace paged_host

@@ -1,4 +1,4 @@
-"""The weight of a linear layer, as stored: plain for torch, or tiled for the host backend."""
+"""The weight of a linear layer, as stored: plain for torch, or packed for the host backend."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Literal
 import torch
 
 from paged.errors import OperandError
+from paged.kernel.backends.host import find_host
+from paged.kernel.choice import current_choices
 
 WeightType = Literal["bfloat16", "float32", "int8"]
+
+INT8_MAX = 127
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -17,13 +21,19 @@ class LinearWeight:
     """A weight [out_features, in_features] and its bias.
 
     Attributes:
-        data: [out_features, in_features] of any float dtype.
-        bias: [out_features], or None.
+        data: plain, [out_features, in_features] of any float dtype; packed, [num_tiles,
+            in_features, tile] of bfloat16, float32 or int8, the last tile filled up with zeros. The
+            order within a tile is that of `kernels_cu/host/linear_tile.h`.
+        out_features: values of a row of the result.
+        bias: [out_features], or None; float32 where packed.
+        scales: float32 [out_features] that int8 data are multiplied by, else None.
 
     """
 
     data: torch.Tensor
+    out_features: int
     bias: torch.Tensor | None = None
+    scales: torch.Tensor | None = None
 
     @classmethod
     def plain(cls, weight: torch.Tensor, bias: torch.Tensor | None = None) -> LinearWeight:
@@ -38,12 +48,7 @@ class LinearWeight:
                 f"the bias of a weight {tuple(weight.shape)} must have shape "
                 f"{tuple(weight.shape[:1])}, got {tuple(bias.shape)}"
             )
-        return cls(data=weight, bias=bias)
-
-    @property
-    def out_features(self) -> int:
-        """Values of a row of the result."""
-        return self.data.shape[0]
+        return cls(data=weight, out_features=weight.shape[0], bias=bias)
 
     @property
     def in_features(self) -> int:
@@ -51,17 +56,72 @@ class LinearWeight:
         return self.data.shape[1]
 
     @property
+    def is_packed(self) -> bool:
+        """Whether the host backend's kernels read it, which read no other."""
+        return self.data.dim() == 3
+
+    @property
     def num_bytes(self) -> int:
         """Bytes of all tensors."""
-        return self.data.nbytes + (0 if self.bias is None else self.bias.nbytes)
+        parts = (self.data, self.bias, self.scales)
+        return sum(part.nbytes for part in parts if part is not None)
 
     def packed(self, dtype: WeightType) -> LinearWeight:
-        """Return this weight, on the CPU, in the form that the host backend reads, once at load.
+        """Return this plain weight as the host backend in force reads it, once at load.
 
-        Where the host backend is unavailable the result is plain, with the same values.
+        int8 has a scale for each output: its largest value becomes 127. Where the host backend is
+        unavailable the result is plain and float32, with the same values.
+        Raises: OperandError for a weight that is packed, or not on the CPU.
         """
-        return LinearWeight(data=self.data.to(getattr(torch, dtype)), bias=self.bias)
+        if self.is_packed or self.data.device.type != "cpu":
+            state = "packed" if self.is_packed else f"on {self.data.device}"
+            raise OperandError(f"only a plain weight on the CPU can be packed, this one is {state}")
+        host = find_host(current_choices().host)
+        values, scales = _quantized(self.data) if dtype == "int8" else (self.data, None)
+        values = values.to(getattr(torch, dtype))
+        bias = None if self.bias is None else self.bias.float()
+        if host is None:
+            values = values.float() if scales is None else values.float() * scales[:, None]
+            return LinearWeight(data=values, out_features=self.out_features, bias=bias)
+        return LinearWeight(
+            data=_tiled(values, 2 * host.level.num_lanes),
+            out_features=self.out_features,
+            bias=bias,
+            scales=scales,
+        )
 
     def dequantized(self) -> torch.Tensor:
         """Return the values [out_features, in_features] in float32."""
-        return self.data.float()
+        if not self.is_packed:
+            return self.data.float()
+        values = _untiled(self.data)[: self.out_features].float()
+        return values if self.scales is None else values * self.scales[:, None]
+
+
+def _quantized(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return integers of at most 127 and the scale of each row."""
+    exact = weight.float()
+    scales = exact.abs().amax(dim=1) / INT8_MAX
+    divisors = torch.where(scales > 0, scales, 1.0)
+    return (exact / divisors[:, None]).round(), scales
+
+
+def _tiled(weight: torch.Tensor, tile: int) -> torch.Tensor:
+    """Return [out_features, in_features] as [num_tiles, in_features, tile]."""
+    out_features, in_features = weight.shape
+    num_tiles = -(-out_features // tile)
+    filled = torch.zeros(num_tiles * tile, in_features, dtype=weight.dtype)
+    filled[:out_features] = weight
+    if weight.dtype != torch.bfloat16:
+        return filled.view(num_tiles, tile, in_features).transpose(1, 2).contiguous()
+    halves = filled.view(num_tiles, 2, tile // 2, in_features)
+    return halves.permute(0, 3, 2, 1).reshape(num_tiles, in_features, tile)
+
+
+def _untiled(tiles: torch.Tensor) -> torch.Tensor:
+    """Return [num_tiles, in_features, tile] as [num_tiles * tile, in_features]."""
+    num_tiles, in_features, tile = tiles.shape
+    if tiles.dtype != torch.bfloat16:
+        return tiles.transpose(1, 2).reshape(num_tiles * tile, in_features)
+    pairs = tiles.view(num_tiles, in_features, tile // 2, 2)
+    return pairs.permute(0, 3, 2, 1).reshape(num_tiles * tile, in_features)

@@ -54,11 +54,11 @@ class Host:
     level: HostLevel
     num_threads: int
 
-    def function(self, name: str, *parameters: Any) -> Any:
-        """Return a function of the library that returns nothing, with its parameters' types."""
+    def function(self, name: str, *parameters: Any, returns: Any = None) -> Any:
+        """Return a function of the library, with the types of its parameters."""
         found = self.library[name]
         found.argtypes = parameters
-        found.restype = None
+        found.restype = returns
         return found
 
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
 from paged.errors import OperandError
-from paged.kernel.linear_weight import LinearWeight
+from paged.kernel import linear_weight
+from paged.kernel.backends.host_level import HostLevel
+from paged.kernel.functional import linear
+from paged.kernel.linear_weight import LinearWeight, WeightType
+from tests.helpers.host_levels import RUNNABLE, in_level
+
+levels = pytest.mark.parametrize("level", RUNNABLE, ids=lambda level: level.name)
+
+
+def randn(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
 
 
 def test_a_weight_must_be_a_matrix_of_floats() -> None:
@@ -17,3 +29,71 @@ def test_a_weight_must_be_a_matrix_of_floats() -> None:
 def test_a_bias_must_have_the_weights_rows() -> None:
     with pytest.raises(OperandError, match="must have shape \\(3,\\), got \\(4,\\)"):
         LinearWeight.plain(torch.zeros(3, 4), torch.zeros(4))
+
+
+@levels
+@pytest.mark.parametrize("source", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_packing_rounds_to_the_type_and_no_further(
+    level: HostLevel, source: torch.dtype, dtype: WeightType
+) -> None:
+    with in_level(level):
+        for out_features in (1, 16, 37):
+            weight = randn(out_features, 21).to(source)
+            packed = LinearWeight.plain(weight).packed(dtype)
+            assert packed.is_packed
+            assert (packed.out_features, packed.in_features) == weight.shape
+            expected = weight.to(getattr(torch, dtype)).float()
+            assert torch.equal(packed.dequantized(), expected)
+
+
+@levels
+def test_int8_is_within_half_a_step_of_each_rows_own_scale(level: HostLevel) -> None:
+    weight = randn(37, 50) * torch.logspace(-6, 6, 37)[:, None]
+    weight[5] = 0
+    with in_level(level):
+        packed = LinearWeight.plain(weight).packed("int8")
+    steps = weight.abs().amax(dim=1, keepdim=True) / 127
+    error = (packed.dequantized() - weight).abs()
+    assert (error <= steps * 0.5001).all()
+    assert packed.data.dtype == torch.int8
+    assert packed.data.abs().max() == 127
+    assert not packed.dequantized()[5].any()
+
+
+def test_a_packed_weight_has_the_bytes_of_its_type() -> None:
+    plain = LinearWeight.plain(randn(320, 100), randn(320))
+    assert plain.packed("bfloat16").num_bytes == 320 * 100 * 2 + 320 * 4
+    assert plain.packed("int8").num_bytes == 320 * 100 + 2 * 320 * 4
+
+
+def test_a_weight_is_packed_once_and_on_the_cpu() -> None:
+    plain = LinearWeight.plain(randn(3, 4))
+    with pytest.raises(OperandError, match="this one is packed"):
+        plain.packed("int8").packed("int8")
+    with pytest.raises(OperandError, match="this one is on meta"):
+        LinearWeight.plain(torch.zeros(3, 4, device="meta")).packed("int8")
+
+
+def test_a_copy_stands_alone() -> None:
+    packed = LinearWeight.plain(randn(30, 40), randn(30)).packed("int8")
+    x = randn(2, 40)
+    expected = linear(x, packed)
+    copied = copy.deepcopy(packed)
+    packed.data.zero_()
+    assert torch.equal(linear(x, copied), expected)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int8"])
+def test_without_the_host_backend_packed_weights_are_plain_with_the_same_values(
+    monkeypatch: pytest.MonkeyPatch, dtype: WeightType
+) -> None:
+    plain = LinearWeight.plain(randn(30, 40), randn(30))
+    with_host = plain.packed(dtype)
+    monkeypatch.setattr(linear_weight, "find_host", lambda _config: None)  # type: ignore[misc]
+    without = plain.packed(dtype)
+    assert not without.is_packed
+    assert torch.equal(without.dequantized(), with_host.dequantized())
+    torch.testing.assert_close(
+        linear(randn(3, 40), without), linear(randn(3, 40), with_host), rtol=1e-5, atol=1e-4
+    )

@@ -1,0 +1,39 @@
+// silu(gate) * up, of rows that hold the gates and then the others.
+#include "host_export.h"
+#include "pool.h"
+#include "vec_math.h"
+
+namespace paged_host {
+namespace {
+
+// Less than this is not worth waking a thread for.
+constexpr int64_t kLeastChunkElements = 1 << 12;
+
+PAGED_INLINE Vec silu_mul(Vec gate, Vec up) { return gate / (exp(-gate) + 1.0f) * up; }
+
+void silu_mul_row(const float* gates, const float* ups, float* y, int64_t num) {
+    int64_t i = 0;
+    for (; i + kLanes <= num; i += kLanes) {
+        store(y + i, silu_mul(load<Vec>(gates + i), load<Vec>(ups + i)));
+    }
+    const int64_t rest = num - i;
+    store_some(y + i, silu_mul(load_some(gates + i, rest), load_some(ups + i, rest)), rest);
+}
+
+}  // namespace
+}  // namespace paged_host
+
+// Shapes: gate_up [num_rows][2][num_columns], y [num_rows][num_columns].
+PAGED_EXPORT void paged_host_silu_mul(const float* gate_up, float* y, int64_t num_rows,
+                                      int64_t num_columns, int num_threads) {
+    using namespace paged_host;
+    const int64_t least = kLeastChunkElements / (num_columns + 1) + 1;
+    parallel_for(num_threads, num_rows, chunk_of(num_threads, num_rows, least),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; ++row) {
+                         const float* gates = gate_up + 2 * row * num_columns;
+                         silu_mul_row(gates, gates + num_columns, y + row * num_columns,
+                                      num_columns);
+                     }
+                 });
+}

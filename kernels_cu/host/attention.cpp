@@ -1,0 +1,218 @@
+// Attention of a ragged batch over the paged pool.
+//
+// Keys are taken in tiles of kTileKeys from position 0. What a tile makes of a row depends on both
+// alone, and tiles are folded in order: a row's result is the same in any batch, chunk of a prompt,
+// and split of the work over threads.
+#include <cmath>
+#include <vector>
+
+#include "attention_block.h"
+#include "host_export.h"
+#include "pool.h"
+
+namespace paged_host {
+namespace {
+
+struct Tile {
+    const RowBlock* rows;
+    int64_t index;
+};
+
+template <typename Query, typename Kv>
+class Attention {
+public:
+    Attention(const AttentionParams& args, int num_threads)
+        : a_(args),
+          num_threads_(num_threads),
+          of_blocks_(args),
+          width_(of_blocks_.width()) {}
+
+    void run() {
+        clear_padding();
+        list_blocks();
+        if (static_cast<int64_t>(blocks_.size()) >= 2 * num_threads_ || num_threads_ == 1) {
+            run_blocks();
+        } else {
+            run_tiles();
+        }
+    }
+
+private:
+    // Tokens of no sequence see nothing.
+    void clear_padding() const {
+        const int64_t first = a_.num_seqs == 0 ? a_.num_tokens : a_.query_start[0];
+        const int64_t last = a_.num_seqs == 0 ? a_.num_tokens : a_.query_start[a_.num_seqs];
+        for (int64_t token = 0; token < a_.num_tokens; ++token) {
+            if (token >= first && token < last) continue;
+            for (int64_t head = 0; head < a_.num_q_heads; ++head) {
+                write(token * a_.num_q_heads + head, head, Partial{kMinusInfinity, 0.0f, nullptr},
+                      1.0f, false);
+            }
+        }
+    }
+
+    void list_blocks() {
+        for (int64_t seq = 0; seq < a_.num_seqs; ++seq) {
+            const int64_t begin = std::min(a_.query_start[seq], a_.num_tokens);
+            const int64_t end = std::min(a_.query_start[seq + 1], a_.num_tokens);
+            const int64_t num_rows = (end - begin) * a_.group_size;
+            for (int64_t head = 0; head < a_.num_kv_heads; ++head) {
+                for (int64_t row = 0; row < num_rows; row += kMaxRows) {
+                    add_block(seq, head, row, std::min(kMaxRows, num_rows - row));
+                }
+            }
+        }
+    }
+
+    void add_block(int64_t seq, int64_t kv_head, int64_t first_row, int64_t num_rows) {
+        const int64_t first = of_blocks_.scoring(seq, kv_head, first_row).begin;
+        const int64_t last = of_blocks_.scoring(seq, kv_head, first_row + num_rows - 1).end;
+        RowBlock block{seq, kv_head, first_row, num_rows, 0, 0, num_partials_};
+        if (first < last) {
+            block.first_tile = first / kTileKeys;
+            block.last_tile = (last + kTileKeys - 1) / kTileKeys;
+        }
+        num_partials_ += (block.last_tile - block.first_tile) * num_rows;
+        blocks_.push_back(block);
+    }
+
+    void run_blocks() const {
+        const auto num = static_cast<int64_t>(blocks_.size());
+        const int64_t chunk = chunk_of(num_threads_, num, 1);
+        parallel_for(num_threads_, num, chunk, [&](int64_t i, int64_t end) {
+            Scratch scratch(width_);
+            for (; i < end; ++i) {
+                const RowBlock& block = blocks_[static_cast<size_t>(i)];
+                of_blocks_.load_queries(block, scratch);
+                std::vector<Partial> totals = nothing_seen(block, scratch);
+                for (int64_t tile = block.first_tile; tile < block.last_tile; ++tile) {
+                    of_blocks_.compute(block, tile, scratch);
+                    for (int64_t row = 0; row < block.num_rows; ++row) {
+                        fold(totals[static_cast<size_t>(row)], of_tile(scratch, row), width_);
+                    }
+                }
+                write_block(block, totals);
+            }
+        });
+    }
+
+    // Few blocks, so that tiles are computed apart and folded afterwards.
+    void run_tiles() const {
+        std::vector<Tile> tiles;
+        for (const RowBlock& block : blocks_) {
+            for (int64_t tile = block.first_tile; tile < block.last_tile; ++tile) {
+                tiles.push_back(Tile{&block, tile});
+            }
+        }
+        const auto num_partials = static_cast<size_t>(num_partials_);
+        std::vector<float> values(num_partials * static_cast<size_t>(width_));
+        std::vector<Partial> partials(num_partials);
+        const auto num = static_cast<int64_t>(tiles.size());
+        const int64_t chunk = chunk_of(num_threads_, num, 1);
+        parallel_for(num_threads_, num, chunk, [&](int64_t i, int64_t end) {
+            Scratch scratch(width_);
+            for (; i < end; ++i) {
+                const auto [block, index] = tiles[static_cast<size_t>(i)];
+                of_blocks_.load_queries(*block, scratch);
+                of_blocks_.compute(*block, index, scratch);
+                int64_t place = block->first_partial;
+                place += (index - block->first_tile) * block->num_rows;
+                for (int64_t row = 0; row < block->num_rows; ++row, ++place) {
+                    Partial& kept = partials[static_cast<size_t>(place)];
+                    kept = of_tile(scratch, row);
+                    kept.values = std::copy(kept.values, kept.values + width_,
+                                            values.data() + place * width_) - width_;
+                }
+            }
+        });
+        fold_tiles(partials);
+    }
+
+    void fold_tiles(const std::vector<Partial>& partials) const {
+        Scratch scratch(width_);
+        for (const RowBlock& block : blocks_) {
+            std::vector<Partial> totals = nothing_seen(block, scratch);
+            int64_t place = block.first_partial;
+            for (int64_t tile = block.first_tile; tile < block.last_tile; ++tile) {
+                for (int64_t row = 0; row < block.num_rows; ++row, ++place) {
+                    fold(totals[static_cast<size_t>(row)], partials[static_cast<size_t>(place)],
+                         width_);
+                }
+            }
+            write_block(block, totals);
+        }
+    }
+
+    std::vector<Partial> nothing_seen(const RowBlock& block, Scratch& scratch) const {
+        std::vector<Partial> totals;
+        for (int64_t row = 0; row < block.num_rows; ++row) {
+            totals.push_back(Partial{kMinusInfinity, 0.0f, scratch.total + row * width_});
+        }
+        return totals;
+    }
+
+    Partial of_tile(const Scratch& scratch, int64_t row) const {
+        return Partial{scratch.largest[row], scratch.sum[row], scratch.tile + row * width_};
+    }
+
+    void write_block(const RowBlock& block, const std::vector<Partial>& totals) const {
+        for (int64_t row = 0; row < block.num_rows; ++row) {
+            const int64_t head = of_blocks_.query_head(block.kv_head, block.first_row + row);
+            const int64_t token = of_blocks_.token_of(block.seq, block.first_row + row);
+            write(token * a_.num_q_heads + head, head, totals[static_cast<size_t>(row)],
+                  of_blocks_.kv_scale(1, block.kv_head), true);
+        }
+    }
+
+    // Ends a row: the sink joins the sum. Padding has none.
+    void write(int64_t place, int64_t head, const Partial& total, float value_scale,
+               bool has_sink) const {
+        const float sink = has_sink && a_.sinks != nullptr ? a_.sinks[head] : kMinusInfinity;
+        const float largest = std::max(total.largest, sink);
+        float keep = 0.0f, lse = largest;
+        if (std::isfinite(largest)) {
+            const float weight = std::exp(total.largest - largest);
+            const float sum = total.sum * weight + std::exp(sink - largest);
+            keep = weight / sum;
+            lse = largest + std::log(sum);
+        } else if (std::isnan(total.largest) || std::isnan(total.sum)) {
+            keep = lse = std::numeric_limits<float>::quiet_NaN();
+        }
+        a_.lse[place] = lse;
+        auto* out = static_cast<typename Query::Storage*>(a_.out) + place * a_.head_dim;
+        const bool is_empty = keep == 0.0f;
+        for (int64_t i = 0; i < a_.head_dim; ++i) {
+            out[i] = Query::from_float(is_empty ? 0.0f : total.values[i] * keep * value_scale);
+        }
+    }
+
+    const AttentionParams& a_;
+    int64_t num_threads_;
+    BlockAttention<Query, Kv> of_blocks_;
+    int64_t width_;
+    std::vector<RowBlock> blocks_;
+    int64_t num_partials_ = 0;
+};
+
+template <typename Query>
+void run_query(const AttentionParams& args, Element kv_type, int num_threads) {
+    switch (kv_type) {
+        case Element::k_float32: return Attention<Query, Float32>(args, num_threads).run();
+        case Element::k_float16: return Attention<Query, Float16>(args, num_threads).run();
+        case Element::k_bfloat16: return Attention<Query, Bfloat16>(args, num_threads).run();
+        default: return Attention<Query, Float8E4m3>(args, num_threads).run();
+    }
+}
+
+}  // namespace
+}  // namespace paged_host
+
+PAGED_EXPORT void paged_host_attention(const AttentionParams* args,
+                                       const paged_host::Element* types, int num_threads) {
+    using namespace paged_host;
+    switch (types[0]) {
+        case Element::k_float16: return run_query<Float16>(*args, types[1], num_threads);
+        case Element::k_bfloat16: return run_query<Bfloat16>(*args, types[1], num_threads);
+        default: return run_query<Float32>(*args, types[1], num_threads);
+    }
+}

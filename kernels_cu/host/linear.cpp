@@ -1,0 +1,138 @@
+// x W^T + bias with packed weights: [num_tiles][in_features][kTile], the last tile padded.
+//
+// Threads share the tiles. Rows are taken in groups that stay in the L2 cache beside a panel, which
+// is kInputs inputs of a tile and stays in L1 while the rows of a group pass by, kMaxRows at a time.
+#include "host_export.h"
+#include "host_records.h"
+#include "linear_tile.h"
+#include "pool.h"
+
+namespace paged_host {
+namespace {
+
+constexpr int64_t kInputs = 256;
+constexpr int64_t kGroupBytes = 1 << 18;
+constexpr int64_t kLeastGroup = 4 * kMaxRows;
+constexpr int64_t kMostGroup = 10 * kMaxRows;
+constexpr int64_t kLeastChunkBytes = 1 << 15;
+constexpr int64_t kCacheLineBytes = 64;
+
+struct Linear {
+    const void* tiles;
+    // [out_features], or null
+    const float* scales;
+    const float* bias;
+    int64_t out_features;
+    int64_t in_features;
+    const float* x;
+    float* y;
+    int64_t num_rows;
+};
+
+template <typename Weights>
+class Product {
+public:
+    using Element = typename Weights::Element;
+
+    explicit Product(const Linear& linear) : a_(linear) {}
+
+    void run(int num_threads) const {
+        const int64_t num_tiles = ceil_div(a_.out_features, kTile);
+        const int64_t num_groups = ceil_div(a_.num_rows, group_rows());
+        const int at_once = tiles_at_once(ceil_div(a_.num_rows, num_groups));
+        const int64_t item_bytes = at_once * a_.in_features * kTile * int64_t{sizeof(Element)};
+        const int64_t num_items = ceil_div(num_tiles, at_once);
+        const int64_t least = ceil_div(kLeastChunkBytes, item_bytes + 1);
+        const int64_t chunk = chunk_of(num_threads, num_items, least);
+        parallel_for(num_threads, num_items, chunk, [&](int64_t begin, int64_t end) {
+            const int64_t last_tile = end * at_once < num_tiles ? end * at_once : num_tiles;
+            for (int64_t group = 0; group < num_groups; ++group) {
+                const int64_t first = a_.num_rows * group / num_groups;
+                const int64_t last = a_.num_rows * (group + 1) / num_groups;
+                int64_t tile = begin * at_once;
+                for (; tile + at_once <= last_tile; tile += at_once) {
+                    compute(tile, at_once, first, last);
+                }
+                for (; tile < last_tile; ++tile) compute(tile, 1, first, last);
+            }
+        });
+    }
+
+private:
+    static int64_t ceil_div(int64_t total, int64_t part) { return (total + part - 1) / part; }
+
+    int64_t group_rows() const {
+        const int64_t rows = kGroupBytes / int64_t{sizeof(float)} / (a_.in_features + 1);
+        return rows < kLeastGroup ? kLeastGroup : rows > kMostGroup ? kMostGroup : rows;
+    }
+
+    // Computes the outputs of some tiles for the rows from first to last.
+    void compute(int64_t tile, int num_tiles, int64_t first, int64_t last) const {
+        alignas(kCacheLineBytes) float sums[kMostGroup * kTile];
+        const int64_t num_rows = last - first, width = num_tiles * kTile;
+        std::memset(sums, 0, static_cast<size_t>(num_rows * width) * sizeof(float));
+        const int64_t num_blocks = ceil_div(num_rows, kMaxRows);
+        // a single block reads each weight once: nothing is kept for the next one
+        const int64_t panel = num_blocks == 1 ? a_.in_features : kInputs;
+        const int64_t tile_stride = a_.in_features * kTile;
+        const Element* weights = static_cast<const Element*>(a_.tiles) + tile * tile_stride;
+        for (int64_t k = 0; k < a_.in_features; k += panel) {
+            const int64_t rest = a_.in_features - k, num_inputs = rest < panel ? rest : panel;
+            for (int64_t block = 0; block < num_blocks; ++block) {
+                if (num_blocks > 1) prefetch_next(weights + k * kTile, block, num_blocks);
+                const int64_t begin = num_rows * block / num_blocks;
+                const int64_t end = num_rows * (block + 1) / num_blocks;
+                adder<Weights>(static_cast<int>(end - begin), num_tiles)(
+                    a_.x + (first + begin) * a_.in_features + k, a_.in_features,
+                    weights + k * kTile, tile_stride, num_inputs, sums + begin * width);
+            }
+        }
+        for (int64_t row = 0; row < num_rows; ++row) {
+            for (int i = 0; i < num_tiles; ++i) {
+                finish(tile + i, sums + row * width + i * kTile,
+                       a_.y + (first + row) * a_.out_features);
+            }
+        }
+    }
+
+    // Brings a block's share of the panel after this one into the L2 cache.
+    static void prefetch_next(const Element* panel, int64_t block, int64_t num_blocks) {
+        constexpr int64_t kNumLines = kInputs * kTile * int64_t{sizeof(Element)} / kCacheLineBytes;
+        const char* next = reinterpret_cast<const char*>(panel + kInputs * kTile);
+        const int64_t end = kNumLines * (block + 1) / num_blocks;
+        for (int64_t line = kNumLines * block / num_blocks; line < end; ++line) {
+            __builtin_prefetch(next + line * kCacheLineBytes, 0, 2);
+        }
+    }
+
+    void finish(int64_t tile, float* sums, float* row) const {
+        const int64_t begin = tile * kTile, rest = a_.out_features - begin;
+        const int64_t num = rest < kTile ? rest : kTile;
+        if (a_.scales != nullptr) {
+            for (int64_t i = 0; i < num; ++i) sums[i] *= a_.scales[begin + i];
+        }
+        if (a_.bias != nullptr) {
+            for (int64_t i = 0; i < num; ++i) sums[i] += a_.bias[begin + i];
+        }
+        std::memcpy(row + begin, sums, static_cast<size_t>(num) * sizeof(float));
+    }
+
+    const Linear& a_;
+};
+
+}  // namespace
+}  // namespace paged_host
+
+// Shapes: scales and bias [out_features] or null, x [num_rows][in_features],
+// y [num_rows][out_features].
+PAGED_EXPORT void paged_host_linear(paged_host::Element type, const void* tiles,
+                                    const float* scales, const float* bias, int64_t out_features,
+                                    int64_t in_features, const float* x, float* y,
+                                    int64_t num_rows, int num_threads) {
+    using namespace paged_host;
+    const Linear linear{tiles, scales, bias, out_features, in_features, x, y, num_rows};
+    if (num_rows == 0) return;
+    if (type == Element::k_bfloat16) return Product<Bfloat16Weights>(linear).run(num_threads);
+    if (type == Element::k_int8) return Product<Int8Weights>(linear).run(num_threads);
+    Product<Float32Weights>(linear).run(num_threads);
+}

@@ -1,0 +1,77 @@
+// RMS norm of rows, alone or of a sum of two. Each row's sum of squares is taken in a fixed order.
+#include <cmath>
+
+#include "host_export.h"
+#include "pool.h"
+#include "vec.h"
+
+namespace paged_host {
+namespace {
+
+// Less than this is not worth waking a thread for.
+constexpr int64_t kLeastChunkElements = 1 << 14;
+// Sums kept side by side, to hide the latency of an addition.
+constexpr int kChains = 4;
+
+struct Norm {
+    const float* x;
+    // added to x, and the sum kept in total, or both null
+    const float* residual;
+    float* total;
+    const float* weight;
+    float* y;
+    int64_t num_columns;
+    float eps;
+};
+
+float sum_of_squares(const float* row, int64_t num_columns) {
+    Vec sums[kChains]{};
+    int64_t i = 0;
+    for (; i + kChains * kLanes <= num_columns; i += kChains * kLanes) {
+        for (int chain = 0; chain < kChains; ++chain) {
+            const Vec value = load<Vec>(row + i + chain * kLanes);
+            sums[chain] = fma(value, value, sums[chain]);
+        }
+    }
+    for (; i < num_columns; i += kLanes) {
+        const int64_t rest = num_columns - i;
+        const Vec value = load_some(row + i, rest < kLanes ? rest : kLanes);
+        sums[0] = fma(value, value, sums[0]);
+    }
+    static_assert(kChains == 4, "the sums are added in pairs");
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+void add(const float* x, const float* residual, float* total, int64_t num_columns) {
+    for (int64_t i = 0; i < num_columns; ++i) total[i] = x[i] + residual[i];
+}
+
+void normalize(const Norm& a, int64_t row) {
+    const int64_t at = row * a.num_columns;
+    const float* x = a.x + at;
+    if (a.residual != nullptr) {
+        add(x, a.residual + at, a.total + at, a.num_columns);
+        x = a.total + at;
+    }
+    const float mean = sum_of_squares(x, a.num_columns) / static_cast<float>(a.num_columns);
+    const float scale = 1.0f / std::sqrt(mean + a.eps);
+    float* y = a.y + at;
+    for (int64_t i = 0; i < a.num_columns; ++i) y[i] = x[i] * scale * a.weight[i];
+}
+
+}  // namespace
+}  // namespace paged_host
+
+// Shapes: x, residual, total and y [num_rows][num_columns], weight [num_columns]; residual and total
+// may both be null.
+PAGED_EXPORT void paged_host_rms_norm(const float* x, const float* residual, const float* weight,
+                                      float* total, float* y, int64_t num_rows,
+                                      int64_t num_columns, float eps, int num_threads) {
+    using namespace paged_host;
+    const Norm norm{x, residual, total, weight, y, num_columns, eps};
+    const int64_t least = kLeastChunkElements / (num_columns + 1) + 1;
+    parallel_for(num_threads, num_rows, chunk_of(num_threads, num_rows, least),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; ++row) normalize(norm, row);
+                 });
+}

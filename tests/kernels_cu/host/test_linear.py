@@ -1,0 +1,130 @@
+"""Products with packed weights: exact where floats are, and each row as if it were alone."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+
+import pytest
+import torch
+
+from paged.kernel.backends.host_level import HostLevel
+from paged.kernel.functional import linear
+from paged.kernel.linear_weight import LinearWeight, WeightType
+from tests.helpers.guarded import guarded, survives
+from tests.helpers.host_levels import RUNNABLE, in_level
+
+DTYPES: tuple[WeightType, ...] = ("bfloat16", "float32", "int8")
+# Around a tile (8, 16 or 32 outputs), several of them, and the panel of 256 inputs.
+SHAPES = ((1, 1), (7, 3), (8, 40), (17, 255), (31, 256), (33, 257), (64, 5), (70, 600), (129, 16))
+# Around a block (6 or 12 rows), a group (24 to 60, or 48 to 120), and several of them.
+NUM_ROWS = (*range(14), 23, 24, 25, 47, 49, 60, 61, 70, 121, 130)
+
+levels = pytest.mark.parametrize("level", RUNNABLE, ids=lambda level: level.name)
+dtypes = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def randn(*shape: int, seed: int = 1) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def integers(*shape: int, limit: int, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-limit, limit + 1, shape, generator=generator).float()
+
+
+@levels
+@dtypes
+def test_products_of_integers_are_exact(level: HostLevel, dtype: WeightType) -> None:
+    """Any order gives the same sum, so that each wrong index shows."""
+    with in_level(level):
+        for out_features, in_features in SHAPES:
+            weight = integers(out_features, in_features, limit=9, seed=2)
+            weight[:, 0] = 127  # so that the scale of int8 is 1
+            bias = integers(out_features, limit=99, seed=3)
+            packed = LinearWeight.plain(weight, bias).packed(dtype)
+            unbiased = LinearWeight.plain(weight).packed(dtype)
+            for num_rows in NUM_ROWS:
+                x = integers(num_rows, in_features, limit=20, seed=4)
+                expected = x.double() @ weight.double().T
+                case = f"{num_rows} rows of {out_features} x {in_features}"
+                assert torch.equal(linear(x, unbiased).double(), expected), case
+                assert torch.equal(linear(x, packed).double(), expected + bias), case
+
+
+@levels
+@dtypes
+def test_products_are_near_those_in_float64(level: HostLevel, dtype: WeightType) -> None:
+    with in_level(level):
+        x, weight, bias = randn(37, 1536), randn(83, 1536, seed=2), randn(83, seed=3)
+        packed = LinearWeight.plain(weight, bias).packed(dtype)
+        expected = x.double() @ packed.dequantized().double().T + bias
+        # sums of 1536 terms of size 1, so of size 40
+        torch.testing.assert_close(linear(x, packed).double(), expected, rtol=0, atol=1e-3)
+        assert (linear(x, packed).double() - expected).square().mean().sqrt() < 1e-4
+
+
+@levels
+@dtypes
+def test_a_row_does_not_depend_on_the_number_of_rows(level: HostLevel, dtype: WeightType) -> None:
+    with in_level(level):
+        x = randn(130, 600)
+        packed = LinearWeight.plain(randn(83, 600, seed=2), randn(83, seed=3)).packed(dtype)
+        together = linear(x, packed)
+        for num_rows in NUM_ROWS:
+            assert torch.equal(linear(x[:num_rows], packed), together[:num_rows]), num_rows
+            last = x[130 - num_rows :].clone()
+            assert torch.equal(linear(last, packed), together[130 - num_rows :]), num_rows
+
+
+@levels
+@dtypes
+@pytest.mark.parametrize("num_rows", [1, 2, 5, 70])
+def test_nothing_depends_on_the_number_of_threads(
+    level: HostLevel, dtype: WeightType, num_rows: int
+) -> None:
+    x = randn(num_rows, 600)
+    with in_level(level, num_threads=1):
+        packed = LinearWeight.plain(randn(700, 600, seed=2)).packed(dtype)
+        expected = linear(x, packed)
+    for num_threads in (2, 3, 8):
+        with in_level(level, num_threads):
+            assert torch.equal(linear(x, packed), expected), num_threads
+
+
+@levels
+@dtypes
+def test_other_rows_do_not_taint_a_row(level: HostLevel, dtype: WeightType) -> None:
+    with in_level(level):
+        x = randn(20, 100)
+        packed = LinearWeight.plain(randn(50, 100, seed=2)).packed(dtype)
+        expected = linear(x, packed)
+        x[7] = torch.nan
+        got = linear(x, packed)
+        assert got[7].isnan().all()
+        assert torch.equal(got[:7], expected[:7])
+        assert torch.equal(got[8:], expected[8:])
+
+
+@levels
+@dtypes
+def test_nothing_past_an_operand_is_touched(level: HostLevel, dtype: WeightType) -> None:
+    """Each operand ends at a page that may not be touched."""
+    with in_level(level):
+        for num_rows, out_features, in_features in ((1, 70, 257), (5, 17, 600), (70, 33, 257)):
+            whole = LinearWeight.plain(randn(out_features, in_features), randn(out_features))
+            packed = whole.packed(dtype)
+            ends = LinearWeight(
+                data=guarded(packed.data),
+                out_features=out_features,
+                bias=None if packed.bias is None else guarded(packed.bias),
+                scales=None if packed.scales is None else guarded(packed.scales),
+            )
+            x = guarded(randn(num_rows, in_features))
+            assert survives(partial(linear, x, ends))
+
+
+def test_a_guarded_operand_that_is_passed_kills() -> None:
+    short = guarded(torch.zeros(10))
+    assert survives(partial(ctypes.string_at, short.data_ptr(), short.nbytes))
+    assert not survives(partial(ctypes.string_at, short.data_ptr(), short.nbytes + 1))
