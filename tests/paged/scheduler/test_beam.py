@@ -33,9 +33,15 @@ def make_engine(**values: Any) -> SearchEngine:
 
 
 def add_search(
-    engine: SearchEngine, name: str, prompt: list[int], width: int, num_new: int = 12
+    engine: SearchEngine,
+    name: str,
+    prompt: list[int],
+    width: int,
+    num_new: int = 12,
+    priority: int = 0,
 ) -> None:
-    engine.add(name, prompt, num_new, num_sequences=width, sampling=beam_params(width))
+    sampling = beam_params(width)
+    engine.add(name, prompt, num_new, num_sequences=width, sampling=sampling, priority=priority)
 
 
 def assert_whole(engine: SearchEngine, name: str, width: int) -> None:
@@ -126,26 +132,25 @@ def test_beams_take_every_step_together() -> None:
 
 @pytest.mark.parametrize("num_new", [1, 4])
 def test_a_search_that_finds_no_memory_to_fork_begins_again(monkeypatch, num_new: int) -> None:
-    engine = make_engine()
+    engine = make_engine(max_num_batched_tokens=6, policy="priority")
     allocator = engine.scheduler.allocator
-    add_search(engine, "early", [5, 2, 3], width=2)
+    add_search(engine, "running", [5, 2, 3, 4, 5], width=2, priority=1)
     engine.step()
+    add_search(engine, "starved", [1, 2, 3, 4, 5, 6], width=3, num_new=num_new)
     engine.step()
-    add_search(engine, "starved", [1, 2, 3], width=3, num_new=num_new)
-    add_search(engine, "late", [7, 2, 3], width=2)
 
     def starve(*_: object) -> None:
         monkeypatch.undo()
         raise OutOfBlocks(num_needed=1, num_available=0)
 
-    # The first fork of the step after the next is that of the prompt they share.
-    engine.between = lambda _: monkeypatch.setattr(allocator, "fork", starve)
+    # Now its prompt is complete, and what it draws stands before what the other draws.
+    monkeypatch.setattr(allocator, "fork", starve)
     engine.step()
-    engine.between = None
+    assert engine.batches[-1].num_samples.tolist() == [3, 1, 1]
     engine.run()
     assert engine.finished["starved", 0].num_preemptions == 1
-    for name, width in (("early", 2), ("starved", 3), ("late", 2)):
-        assert_whole(engine, name, width)
+    assert_whole(engine, "running", 2)
+    assert_whole(engine, "starved", 3)
 
 
 def test_a_search_wider_than_a_step_is_refused() -> None:
