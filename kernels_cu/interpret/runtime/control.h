@@ -37,17 +37,18 @@ struct Counts {
 
 // A tensor of the launch.
 struct Operand {
-    uint64_t address;  // in place: of the tensor; in a child: offset within its region
+    uint64_t address;            // in place: of the tensor; in a child: offset within its region
     uint32_t region;
-    uint32_t argument;         // that holds its address
-    uint32_t argument_offset;  // in bytes
-    uint32_t is_poisoned;      // starts undefined
+    uint32_t argument;           // that holds its address
+    uint32_t argument_offset;    // in bytes
+    uint32_t is_poisoned;        // starts undefined
     uint32_t element_bytes;
-    uint32_t num_axes;       // 0: not told, or none
-    uint64_t num_bytes;      // from the first to the last element
-    int64_t sizes[kMaxAxes];    // elements
-    int64_t strides[kMaxAxes];  // elements
-    Counts counts;              // answer of an observed launch
+    uint32_t num_axes;           // 0: not told, or none
+    uint64_t num_bytes;          // from the first to the last element
+    uint64_t origin;             // address where the caller has it: sectors are told from there
+    int64_t sizes[kMaxAxes];     // elements
+    int64_t strides[kMaxAxes];   // elements
+    Counts counts;               // answer of an observed launch
 };
 
 struct ArgumentBytes {

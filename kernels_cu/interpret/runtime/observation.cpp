@@ -38,7 +38,8 @@ Observation::Observation(Operand* operands, uint32_t num_operands, const Region*
     for (uint32_t i = 0; i < num_operands; ++i) {
         const uint64_t region = regions == nullptr ? 0 : regions[operands[i].region].mapped;
         const uint64_t first = region + operands[i].address;
-        watched_.push_back(Watched{first, first + operands[i].num_bytes, i, true});
+        const uint64_t shift = operands[i].origin - first;
+        watched_.push_back(Watched{first, first + operands[i].num_bytes, shift, i, true});
         axes_.push_back(axes_of(operands[i]));
         if (operands[i].num_bytes == 0) continue;
         begin = std::min(begin, watched_[i].begin);
@@ -104,12 +105,14 @@ void Observer::see(const MemoryAccess& access) {
 
 void Observer::see_part(const MemoryAccess& access, uint64_t site) {
     uint32_t operand = 0;
+    uint64_t address = access.address;
     if (access.num_bytes > 0) {
         if (latest_ == nullptr || !observation_.holds(*latest_, access.address)) {
             latest_ = observation_.find(access.address);
         }
         if (latest_ == nullptr) return;
         operand = latest_->index;
+        address += latest_->shift;
         Counts& counts = counts_[operand];
         if (access.is_read) {
             ++counts.num_reads;
@@ -121,7 +124,7 @@ void Observer::see_part(const MemoryAccess& access, uint64_t site) {
         }
     }
     const LaneState& lane = current_block->self();
-    warps_[lane.warp_index].add(LaneAccess{site, lane.lane_index, operand, access.address,
+    warps_[lane.warp_index].add(LaneAccess{site, lane.lane_index, operand, address,
                                            static_cast<uint32_t>(access.num_bytes), access.is_read,
                                            access.is_write});
 }

@@ -35,6 +35,7 @@ public:
     struct Watched {
         uint64_t begin;
         uint64_t end;
+        uint64_t shift;  // from an address here to the caller's
         uint32_t index;
         bool is_alone;  // no other operand has memory between its first and last element
     };

@@ -28,8 +28,6 @@ from paged.kernel.launch import LaunchRequest
 
 KEPT_ALIGNMENT_BYTES = 16
 """Operands keep their addresses' remainders, so that vector loads stay as aligned as they were."""
-SECTOR_BYTES = 32
-"""What accesses are counted in; operands of an observed launch keep their places within these."""
 ARGUMENT_ALIGNMENT_BYTES = 64
 SHORT_OF_MEMORY_STATUS = 4
 
@@ -117,12 +115,11 @@ def pack(
 
 
 def _regions(spans: tuple[Span, ...], offset: int, settings: Settings) -> Iterator[Region]:
-    kept_bytes = SECTOR_BYTES if settings.is_observed else KEPT_ALIGNMENT_BYTES
     for span in spans:
-        room_bytes = _up(span.num_bytes + kept_bytes, PAGE_BYTES)
-        remainder = span.begin % kept_bytes
+        room_bytes = _up(span.num_bytes + KEPT_ALIGNMENT_BYTES, PAGE_BYTES)
+        remainder = span.begin % KEPT_ALIGNMENT_BYTES
         last = room_bytes - span.num_bytes
-        at_end = last - (last - remainder) % kept_bytes
+        at_end = last - (last - remainder) % KEPT_ALIGNMENT_BYTES
         yield Region(
             offset=offset,
             lead_bytes=remainder if settings.guard == "begin" else at_end,

@@ -127,6 +127,7 @@ def _fill(row: Operand, extent: Extent, extents: Sequence[Extent]) -> None:
     row.is_poisoned = starts_undefined and tensor.dim() <= MAX_AXES
     row.element_bytes = tensor.element_size()
     row.num_bytes = extent.end - extent.begin
+    row.origin = extent.begin
     row.num_axes = num_axes
     row.sizes[:num_axes] = tensor.shape[:num_axes]
     row.strides[:num_axes] = tensor.stride()[:num_axes]

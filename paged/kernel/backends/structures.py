@@ -99,6 +99,7 @@ class Operand(Structure):
         ("element_bytes", c_uint32),
         ("num_axes", c_uint32),
         ("num_bytes", c_uint64),
+        ("origin", c_uint64),
         ("sizes", c_int64 * MAX_AXES),
         ("strides", c_int64 * MAX_AXES),
         ("counts", Counts),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
 
 from paged.errors import PagedError
 from paged.kernel.backends.interpret import InterpretConfig
-from paged.kernel.measure.workloads import Workload
+from paged.kernel.measure.workloads import Build, Workload
 from paged.kernel.spec import KernelSpec
 from paged.kernel.traffic import Traffic, measure_traffic
 
@@ -57,12 +58,16 @@ class Counted:
 def count(spec: KernelSpec, workload: Workload) -> Counted:
     """Run a kernel once in the interpreter, on the workload or the smaller one it names."""
     smaller = workload.smaller
-    problem = (workload.build if smaller is None else smaller)(torch.device("cpu"), _SEED)
     try:
-        traffic = measure_traffic(
-            spec, *problem.operands, interpret=InterpretConfig(), **problem.numbers
-        )
+        traffic = _traffic(spec, workload.build if smaller is None else smaller)
     except PagedError as error:
         # a GPU may run what the interpreter cannot, or be at a machine without a compiler
         return Counted(why_not=str(error).splitlines()[0])
     return Counted(traffic=traffic, is_smaller=smaller is not None)
+
+
+@lru_cache(maxsize=64)
+def _traffic(spec: KernelSpec, build: Build) -> Traffic:
+    """Count a call; workloads that differ in length alone have one smaller call between them."""
+    problem = build(torch.device("cpu"), _SEED)
+    return measure_traffic(spec, *problem.operands, interpret=InterpretConfig(), **problem.numbers)
