@@ -37,8 +37,9 @@ def num_pool_blocks(
             f" take {max(0, budget_bytes)}; give more kv_cache_memory_bytes or a smaller"
             " block_size"
         )
-    most = config.max_num_seqs * -(-max_model_len // config.block_size)
-    return min(num_blocks, most)
+    blocks_per_sequence = -(-max_model_len // config.block_size)
+    # A buddy allocator takes powers of two.
+    return min(num_blocks, config.max_num_seqs << (blocks_per_sequence - 1).bit_length())
 
 
 def free_host_bytes(meminfo: str) -> int:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from paged.allocator.base import Demand
+from paged.allocator.registry import ALLOCATORS
 from paged.engine.engine import Engine, give_up
 from paged.engine.llm_config import LLMConfig
 from paged.engine.model_engine import make_engine, run_largest_step
@@ -29,9 +31,12 @@ def test_pools_are_as_large_as_the_allocator_thinks() -> None:
     assert engine.scheduler.allocator.tables.max_rows == 4
 
 
-def test_a_pool_without_a_size_holds_all_sequences() -> None:
-    engine = _engine(num_blocks=None)
-    assert engine.scheduler.allocator.num_blocks == 4 * MAX_MODEL_LEN // 4
+@pytest.mark.parametrize("allocator", sorted(ALLOCATORS))
+def test_a_pool_without_a_size_holds_all_sequences(allocator: str) -> None:
+    engine = _engine(num_blocks=None, allocator=allocator)
+    demand = Demand(num_tokens=MAX_MODEL_LEN, max_tokens=MAX_MODEL_LEN, num_sequences=1)
+    for _ in range(4):
+        assert engine.scheduler.allocator.admit(demand) is not None
 
 
 def test_the_static_allocator_batches_statically() -> None:

@@ -1,0 +1,87 @@
+"""`paged generate`: text on standard output, all else on standard error."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from paged.cli.main import main
+from paged.engine.model_executor import ModelExecutor
+from tests.helpers.tiny_llm import tiny_llm
+
+TINY = ["--model", "tiny", "--dtype", "float32", "--device", "cpu", "--max-model-len", "96"]
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(["generate", *arguments, *TINY])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_the_text_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    from paged.sampling_params import SamplingParams
+
+    status, out, err = _run(capsys, "hello", "--max-tokens", "9")
+    wanted = tiny_llm().generate("hello", SamplingParams(temperature=0.0, max_tokens=9))
+    assert (status, out) == (0, wanted[0].outputs[0].text + "\n")
+    assert err.startswith("loading tiny\nloaded in ")
+    assert "6 prompt tokens in " in err
+    assert err.endswith("; 9 tokens\n")
+
+
+def test_a_chat_goes_through_the_template(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = _run(capsys, "hi", "--chat", "--max-tokens", "1")
+    assert f"{len('user: hi') + 1 + len('assistant: ')} prompt tokens" in err
+
+
+def test_a_dash_reads_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = _run(capsys, "hello", "--max-tokens", "5")[1]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("hello"))
+    assert _run(capsys, "-", "--max-tokens", "5")[1] == expected
+
+
+def test_options_reach_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    seeds = {
+        _run(capsys, "a", "--max-tokens", "8", "--temperature", "1.5", "--seed", seed)[1]
+        for seed in "1122"
+    }
+    assert len(seeds) == 2
+    plain = _run(capsys, "a", "--max-tokens", "8")[1]
+    others = ["--allocator", "reserved-max", "--block-size", "8", "--preemption", "swap"]
+    others += ["--kernel", "attention=reference", "--kv-cache-memory-bytes", "1MiB"]
+    assert _run(capsys, "a", "--max-tokens", "8", *others)[1] == plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["", "--chat", "--max-tokens", "0"], "max_tokens: expected an integer at least 1, got 0"),
+        (["a", "--temperature", "9"], "temperature: expected a number from 0.0 to 2.0, got 9.0"),
+        (["x" * 96], "leaves no room for output: max_model_len is 96"),
+        (["a", "--kernel", "copy_blocks=vector", "--kernel", "copy_blocks=reference"], "two kern"),
+    ],
+)
+def test_errors_take_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    status, out, err = _run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    *_, last = err.splitlines()
+    assert last.startswith("paged generate: error: ")
+    assert message in last
+
+
+def test_a_step_that_fails_ends_with_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: ModelExecutor, batch: object) -> None:
+        raise ArithmeticError("broken")
+
+    monkeypatch.setattr(ModelExecutor, "execute", fail)
+    status, _, err = _run(capsys, "a")
+    assert status == 1
+    assert err.endswith("paged generate: error: ArithmeticError: broken\n")
