@@ -148,8 +148,12 @@ class SamplingParams:
         """Output limit of each sequence where the context has room for room_tokens."""
         return room_tokens if self.max_tokens is None else min(self.max_tokens, room_tokens)
 
-    def check_vocabulary(self, vocab_size: int) -> None:
-        """Raise ConfigError unless every token id named here is one of the model's."""
+    def check_vocabulary(self, vocab_size: int, eos_ids: Collection[int] = ()) -> None:
+        """Raise ConfigError unless the model's vocabulary allows what is asked for.
+
+        Every token id named here must be one of it, and enough ids must stop nothing.
+        eos_ids: the model's own stop ids.
+        """
         for name, ids in (("logit_bias", self.logit_bias), ("stop_token_ids", self.stop_token_ids)):
             wrong = [token for token in ids if token >= vocab_size]
             if wrong:
@@ -158,6 +162,13 @@ class SamplingParams:
             count = getattr(self, name)
             if count is not None and count > vocab_size:
                 raise _expected(name, f"at most {vocab_size}, the vocabulary", count)
+        stops = {*self.stop_token_ids, *(() if self.ignore_eos else eos_ids)}
+        num_others = vocab_size - sum(token < vocab_size for token in stops)
+        if self.beam is not None and self.beam.width > num_others:
+            what = f"at most {num_others}, the tokens that stop nothing"
+            raise _expected("beam.width", what, self.beam.width)
+        if self.min_tokens and not num_others:
+            raise _expected("stop_token_ids", "a token to draw before min_tokens", "all of them")
 
 
 # Least and most value of each field that is a number; None is no limit.

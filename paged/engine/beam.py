@@ -87,6 +87,9 @@ class BeamSearch:
         self._max_new_tokens = max_new_tokens
         self._min_tokens = min_tokens
         self._stop_ids: IndexArray = np.array(stops, np.int64)
+        self._begin()
+
+    def _begin(self) -> None:
         # Running beams have not been told apart before the first step: there is one.
         self._logprobs = np.zeros(1, np.float32)
         self._finished: list[Hypothesis] = []
@@ -96,10 +99,13 @@ class BeamSearch:
         """Take one step.
 
         Shapes: logits[B, vocabulary] float32 of the rows of the group, in order; B is 1 in
-        the first step and the width later. outputs[B]: their output tokens so far.
+        the first step and the width later. outputs[B]: their output tokens so far; none
+        begins the search, again if a step was lost.
         Raises: BadLogits if a row has no finite best token.
         """
         width, length = self._params.width, len(outputs[0]) + 1
+        if length == 1:
+            self._begin()
         found = self._candidates(logits, is_early=length <= self._min_tokens)
         is_stop = np.isin(found.tokens, self._stop_ids)
         is_complete = is_stop | (length >= self._max_new_tokens)

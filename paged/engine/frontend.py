@@ -69,8 +69,9 @@ class Frontend:
         self._result = result
         for admitted in batch.admitted:
             stream = self._streams.get(admitted.request.request_id)
+            sequences = [] if stream is None else stream.sequences
             for row, index in zip(admitted.rows.tolist(), admitted.sequence_indices, strict=True):
-                self._sequence_on[row] = None if stream is None else stream.sequences[index]
+                self._sequence_on[row] = sequences[index] if index < len(sequences) else None
             if stream is not None and stream.num_cached_tokens is None:
                 stream.num_cached_tokens = admitted.num_cached_tokens
         if isinstance(result, ModelStepResult):
@@ -103,6 +104,8 @@ class Frontend:
     def _take_finished(self, finished: Finished, touched: dict[SequenceStream, None]) -> None:
         stream = self._streams.get(finished.request.request_id)
         if stream is None or stream.request is not finished.request:
+            return
+        if finished.sequence_index >= len(stream.sequences):
             return
         sequence = stream.sequences[finished.sequence_index]
         if sequence.is_over:

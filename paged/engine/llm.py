@@ -16,7 +16,7 @@ from paged.engine.model_engine import make_engine
 from paged.engine.outputs import RequestOutput, SequenceOutput
 from paged.engine.progress import Progress
 from paged.engine.request_maker import Prompt, RequestMaker
-from paged.engine.request_stream import RequestStream
+from paged.engine.request_stream import RequestStream, sampling_of
 from paged.errors import ConfigError, RequestFailed
 from paged.sampling_params import SamplingParams
 from paged.scheduler.request import Request
@@ -147,7 +147,7 @@ class LLM:
         self, requests: list[Request], texts: list[str | None], *, show_progress: bool
     ) -> list[RequestOutput]:
         sequences = [
-            [SequenceOutput(index=index) for index in range(request.num_sequences)]
+            [SequenceOutput(index=index) for index in range(sampling_of(request).n)]
             for request in requests
         ]
         progress = Progress(sum(map(len, sequences))) if show_progress else None

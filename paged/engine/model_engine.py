@@ -52,7 +52,7 @@ def make_engine(
         options.scheduler_config(batching), allocator, max_model_len=max_model_len
     )
     executor = _make_executor(options, model, cache, choices)
-    return Engine(scheduler, executor, WallClock(), on_failure=on_failure)
+    return Engine(scheduler, executor, WallClock(), [executor.searches], on_failure=on_failure)
 
 
 def _choices(options: LLMConfig) -> Choices | None:

@@ -18,6 +18,7 @@ from paged.engine.logprobs import logprobs_of
 from paged.engine.model_inputs import ModelInputs
 from paged.engine.sampler import Sampled, sample
 from paged.engine.sampling_table import SamplingTable
+from paged.engine.searches import BeamSearches, with_searches
 from paged.engine.step_draws import DrawPlanner, StepDraws
 from paged.engine.step_result import ModelStepResult, PromptLogprobs, places_of
 from paged.engine.torch_threads import one_torch_thread
@@ -25,11 +26,13 @@ from paged.errors import ConfigError
 from paged.kernel.backends.host import find_host
 from paged.kernel.choice import Choices, current_choices, in_force
 from paged.scheduler.batch import Admitted, Batch
+from paged.types import IndexArray
 
 
 class ModelExecutor:
     """One rank that holds a model and its KV pools, and runs batches.
 
+    searches: beam searches of the running batch; an observer for the engine.
     choices: the kernels that serve it; None for those in force where `execute` is called.
     Rows are learnt from `batch.admitted`, so one executor serves one scheduler.
     """
@@ -61,6 +64,9 @@ class ModelExecutor:
         )
         self._table = SamplingTable(max_rows)
         self._planner = DrawPlanner(max_rows)
+        self.searches = BeamSearches(
+            max_rows, vocab_size=config.vocab_size, max_model_len=config.max_model_len
+        )
 
     def execute(self, batch: Batch) -> ModelStepResult:
         """Move blocks, compute the tokens of a step and draw what is due.
@@ -97,6 +103,7 @@ class ModelExecutor:
                 " make the request with a RequestMaker"
             )
         self._planner.admit(admitted)
+        self.searches.admit(admitted, self._eos_ids)
         self._table.admit(
             admitted.rows,
             admitted.sequence_indices,
@@ -112,25 +119,34 @@ class ModelExecutor:
         to_draw = logits[: draws.num_logits] if draws.prompts else logits
         if draws.places is not None:
             to_draw = to_draw[torch.from_numpy(draws.places).to(logits.device)]  # pyright: ignore[reportUnknownMemberType]
+        sampled, logprob_places = self._sample(batch, draws, to_draw)
+        result = ModelStepResult(
+            tokens=sampled.tokens,
+            is_stopped=self._table.is_stopped(draws.rows, sampled.tokens),
+            duration_s=perf_counter() - started_s,
+            logprobs=sampled.logprobs,
+            logprob_places=logprob_places,
+            prompts=_prompt_logprobs(batch, draws, logits),
+        )
+        steps = self.searches.advance(to_draw, draws, batch)
+        return with_searches(result, steps) if steps else result
+
+    def _sample(
+        self, batch: Batch, draws: StepDraws, logits: torch.Tensor
+    ) -> tuple[Sampled, IndexArray | None]:
+        """Draw for all sequences; what is drawn for beams is replaced later."""
+        if not len(draws.rows):
+            return _NOTHING, None
         rows = self._table.select(
             draws.rows,
             tokens=batch.tokens,
             token_rows=draws.token_rows,
             num_tokens=draws.num_tokens,
         )
-        sampled = sample(to_draw, rows) if len(draws.rows) else _NOTHING
-        prompts = _prompt_logprobs(batch, draws, logits)
-        places = None
-        if sampled.logprobs is not None:
-            places = places_of(rows.logprob_rows, len(draws.rows))
-        return ModelStepResult(
-            tokens=sampled.tokens,
-            is_stopped=self._table.is_stopped(draws.rows, sampled.tokens),
-            duration_s=perf_counter() - started_s,
-            logprobs=sampled.logprobs,
-            logprob_places=places,
-            prompts=prompts,
-        )
+        sampled = sample(logits, rows)
+        if sampled.logprobs is None:
+            return sampled, None
+        return sampled, places_of(rows.logprob_rows, len(draws.rows))
 
 
 _NOTHING = Sampled(tokens=np.zeros(0, np.int32), logprobs=None)

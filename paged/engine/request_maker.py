@@ -51,7 +51,7 @@ class RequestMaker:
         Raises: RequestRefused for a prompt that is empty, too long or has unknown ids;
             ConfigError for parameters that name tokens the model does not have.
         """
-        params.check_vocabulary(self._vocab_size)
+        params.check_vocabulary(self._vocab_size, self._tokenizer.eos_ids)
         tokens = self._tokens(prompt, add_special_tokens)
         room_tokens = self._max_model_len - len(tokens)
         if room_tokens < 1:

@@ -78,7 +78,9 @@ class SequenceStream:
 
 
 class RequestStream:
-    """Streams of all sequences of a request, and what is known of its prompt.
+    """Streams of the sequences that a user gets, and what is known of the prompt.
+
+    A beam search has more sequences than that; its best come first.
 
     prompt_logprobs: one for each prompt token, None for the first and for those to come;
         None if nobody asked.
@@ -91,7 +93,7 @@ class RequestStream:
         stops = StopStrings(params.stop_strings)
         self.sequences = [
             SequenceStream(request, index, TextStream(tokenizer, params, stops))
-            for index in range(request.num_sequences)
+            for index in range(params.n)
         ]
         self.prompt_logprobs: list[PositionLogprobs | None] | None = None
         if params.prompt_logprobs is not None:

@@ -55,7 +55,9 @@ class SamplingTable:
         self._sequence_index[rows] = list(sequence_indices)
         self._seed[rows] = seed
         self._num_prompt_tokens[rows] = num_prompt_tokens
-        self._temperature[rows] = 0.0 if params.is_greedy else params.temperature
+        # What is drawn for the beams of a search is not used: let it be cheap.
+        is_greedy = params.is_greedy or params.beam is not None
+        self._temperature[rows] = 0.0 if is_greedy else params.temperature
         self._top_k[rows] = _ALL_TOKENS if params.top_k is None else params.top_k
         self._top_p[rows] = params.top_p
         self._min_p[rows] = params.min_p

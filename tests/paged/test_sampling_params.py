@@ -154,6 +154,18 @@ def test_ids_outside_the_vocabulary_are_named() -> None:
         SamplingParams(prompt_logprobs=20).check_vocabulary(10)
 
 
+def test_some_tokens_must_not_stop_a_sequence() -> None:
+    beam = SamplingParams(beam=BeamParams(width=3), stop_token_ids=[0])
+    beam.check_vocabulary(5, {1, 7})
+    with pytest.raises(ConfigError, match=r"beam\.width: expected at most 2, .* got 3"):
+        beam.check_vocabulary(4, {1, 7})
+    SamplingParams(beam=BeamParams(width=3), ignore_eos=True).check_vocabulary(3, {1})
+    long = SamplingParams(min_tokens=1, stop_token_ids=[0])
+    long.check_vocabulary(3, {1})
+    with pytest.raises(ConfigError, match="stop_token_ids: expected a token to draw"):
+        long.check_vocabulary(2, {1})
+
+
 def test_huge_limits_are_clipped_to_the_context() -> None:
     assert SamplingParams(max_tokens=10**30).num_new_tokens(100) == 100
     assert SamplingParams(max_tokens=None).num_new_tokens(100) == 100

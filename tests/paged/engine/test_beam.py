@@ -194,6 +194,15 @@ def test_a_search_cut_short_gives_its_running_beams() -> None:
     assert make_search().finish(NOTHING) == []
 
 
+def test_a_search_whose_first_step_was_lost_begins_again() -> None:
+    beam, logits = make_search(), logits_of([0.3, 0.4, 0.2, 0.1])
+    first = beam.advance(logits, NOTHING)
+    again = beam.advance(logits, NOTHING)
+    assert (first.parents.tolist(), first.tokens.tolist()) == ([0, 0], [1, 2])
+    assert (again.parents.tolist(), again.tokens.tolist()) == ([0, 0], [1, 2])
+    assert [each.tokens.tolist() for each in beam.hypotheses] == [[0]]
+
+
 def test_too_many_beams_for_the_vocabulary_are_refused() -> None:
     make_search(width=3)
     with pytest.raises(ConfigError, match=r"beam\.width: expected at most 3, .* got 4"):

@@ -37,6 +37,7 @@ def add_search(
     name: str,
     prompt: list[int],
     width: int,
+    *,
     num_new: int = 12,
     priority: int = 0,
 ) -> None:

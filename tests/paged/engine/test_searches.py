@@ -1,0 +1,203 @@
+"""Beam search on a real model: the hypotheses of transformers, whatever the engine does around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from paged.engine.llm import LLM
+from paged.engine.llm_config import LLMConfig
+from paged.engine.loaded_model import LoadedModel
+from paged.errors import RequestRefused
+from paged.sampling_params import BeamParams, SamplingParams
+from paged.scheduler.request import FinishReason
+from tests.helpers.hf_model import HfModel, params_from
+from tests.helpers.tiny_llm import StepLog, check_empty, check_every_step, tiny_llm, tiny_model
+
+MAX_TOKENS = 14
+STOP_IDS = [3, 60, 118, 200, 257]
+WIDTHS = (2, 4, 3, 4, 2)
+PROMPTS = [
+    np.random.default_rng(number).integers(0, 258, 5 + 4 * number).tolist() for number in range(5)
+]
+
+
+def beam_params(width: int, **values: Any) -> SamplingParams:
+    beam = BeamParams(width=width, length_penalty=0.7)
+    return SamplingParams(beam=beam, n=width, max_tokens=MAX_TOKENS, **values)
+
+
+@lru_cache(maxsize=1)
+def hf_model() -> HfModel:
+    return HfModel("llama", vocab_size=258, max_position_embeddings=96, seed=3)
+
+
+def llm_of_hf(**options: Any) -> LLM:
+    """Make an LLM of the weights of `hf_model`, with the tokenizer of the tiny model."""
+    source = hf_model()
+    config = source.config()
+    tiny = tiny_model()
+    loaded = LoadedModel(
+        name="random",
+        config=config,
+        params=params_from(config, source.tensors()),
+        tokenizer=tiny.tokenizer,
+        device=tiny.device,
+        kv_dtype=torch.float32,
+    )
+    options = {"num_blocks": 96, "block_size": 4, "max_num_seqs": 16, **options}
+    llm = LLM.of(loaded, LLMConfig(model="tiny", **options))
+    check_every_step(llm)
+    return llm
+
+
+@lru_cache(maxsize=8)
+def wanted(number: int) -> list[list[int]]:
+    """Return what transformers makes of one of the prompts."""
+    prompt = torch.tensor([PROMPTS[number]])
+    found = hf_model().model.generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        do_sample=False,
+        num_beams=WIDTHS[number],
+        num_return_sequences=WIDTHS[number],
+        length_penalty=0.7,
+        max_new_tokens=MAX_TOKENS,
+        min_new_tokens=2,
+        eos_token_id=STOP_IDS,
+        pad_token_id=0,
+    )
+    return [_without_padding(row) for row in found[:, len(PROMPTS[number]) :].tolist()]
+
+
+def _without_padding(row: list[int]) -> list[int]:
+    ends = [place for place, token in enumerate(row, start=1) if token in STOP_IDS]
+    return row[: min(ends, default=len(row))]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"max_num_batched_tokens": 7},
+        {"num_blocks": 26, "enable_prefix_caching": False},
+        {"num_blocks": 26},
+        {"num_blocks": 26, "preemption": "swap"},
+        {"allocator": "reserved-max", "num_blocks": 16 * 24},
+        {"allocator": "virtual", "num_blocks": 80},
+    ],
+    ids=str,
+)
+def test_searches_are_those_of_transformers(options: dict[str, Any]) -> None:
+    llm, log = llm_of_hf(**options), StepLog()
+    llm.engine.observers = (*llm.engine.observers, log)
+    params = [
+        beam_params(width, ignore_eos=True, stop_token_ids=STOP_IDS, min_tokens=2)
+        for width in WIDTHS
+    ]
+    # A sequence that is drawn takes part in the same steps.
+    drawn = SamplingParams(seed=1, n=2, max_tokens=9, logprobs=2)
+    outputs = llm.generate([*PROMPTS, "company"], [*params, drawn])
+    for number, output in enumerate(outputs[:-1]):
+        assert [each.tokens for each in output.outputs] == wanted(number)
+        for each in output.outputs:
+            is_stopped = each.tokens[-1] in STOP_IDS
+            assert each.reason == (FinishReason.STOP if is_stopped else FinishReason.LENGTH)
+            assert each.stopped_by == (each.tokens[-1] if is_stopped else None)
+    assert [len(each.logprobs or ()) for each in outputs[-1].outputs] == [9, 9]
+    check_empty(llm)
+    if options.get("num_blocks") == 26:
+        assert log.count("num_preempted")
+    if options.get("preemption") == "swap":
+        assert log.count("swap_in")
+    if options.get("allocator", "paged") == "paged":
+        assert log.count("copies")
+
+
+def test_lengths_differ_so_that_searches_end_in_different_steps() -> None:
+    lengths = {len(row) for i in range(5) for row in wanted(i)}
+    assert len(lengths) > 3
+
+
+def test_the_best_of_a_wider_search_are_returned() -> None:
+    llm = tiny_llm()
+    wide = SamplingParams(beam=BeamParams(width=4), n=4, max_tokens=6)
+    few = SamplingParams(beam=BeamParams(width=4), n=2, max_tokens=6)
+    (all_of_them,) = llm.generate("the quick brown", wide)
+    (best,) = llm.generate("the quick brown", few)
+    assert [each.tokens for each in best.outputs] == [
+        each.tokens for each in all_of_them.outputs[:2]
+    ]
+    assert len(best.outputs) == 2
+    assert len({tuple(each.tokens) for each in all_of_them.outputs}) == 4
+    check_empty(llm)
+
+
+def test_a_stream_brings_each_hypothesis_whole() -> None:
+    llm = tiny_llm()
+    params = SamplingParams(beam=BeamParams(width=3), n=2, max_tokens=5, ignore_eos=True)
+    with llm.stream("a stream", params) as stream:
+        deltas = [delta for _, delta in stream]
+    assert [delta.sequence_index for delta in deltas] == [0, 1]
+    assert [len(delta.tokens) for delta in deltas] == [5, 5]
+    assert {delta.reason for delta in deltas} == {FinishReason.LENGTH}
+
+
+def test_a_prompt_reports_its_logprobs_beside_a_search() -> None:
+    params = SamplingParams(beam=BeamParams(width=2), max_tokens=3, prompt_logprobs=1)
+    (output,) = tiny_llm().generate([[5, 6, 7, 8]], params)
+    assert output.prompt_logprobs is not None
+    assert output.prompt_logprobs[0] is None
+    assert all(each is not None for each in output.prompt_logprobs[1:])
+
+
+def test_beams_that_cannot_be_are_refused_at_once() -> None:
+    llm = tiny_llm(max_num_seqs=4, max_num_batched_tokens=3)
+    with pytest.raises(RequestRefused, match="4 beams take every step together"):
+        llm.generate("a", SamplingParams(beam=BeamParams(width=4)))
+    llm = tiny_llm(max_num_seqs=4)
+    with pytest.raises(RequestRefused, match="5 sequences exceed the 4"):
+        llm.generate("a", SamplingParams(beam=BeamParams(width=5)))
+    check_empty(llm)
+
+
+def test_searches_are_forgotten_with_their_requests() -> None:
+    llm = tiny_llm()
+    executor: Any = llm.engine.executor
+    params = SamplingParams(beam=BeamParams(width=2), max_tokens=30, ignore_eos=True)
+    with llm.stream("given up", params):
+        pass
+    stream = llm.stream("given up later", params)
+    for _ in range(3):
+        llm.engine.step()
+    assert len(executor.searches._running) == 1
+    stream.close()
+    llm.generate("another", params)
+    assert not executor.searches._running
+    check_empty(llm)
+
+
+def test_a_failing_step_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = tiny_llm()
+    executor: Any = llm.engine.executor
+    advance: Callable[..., Any] = executor.searches.advance
+    calls: list[int] = []
+
+    def failing(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise ArithmeticError("broken")
+        return advance(*arguments)
+
+    monkeypatch.setattr(executor.searches, "advance", failing)
+    params = SamplingParams(beam=BeamParams(width=2), max_tokens=9)
+    with pytest.raises(Exception, match="broken"):
+        llm.generate("a", params)
+    assert not executor.searches._running
+    assert llm.generate("a", params)[0].outputs[0].tokens
+    check_empty(llm)
