@@ -23,7 +23,7 @@ from bench.report import Collected
 from paged.errors import BackendUnavailable
 from paged.kernel import call, kernel_call
 from paged.kernel.backends.cuda import CudaBackend
-from paged.kernel.binding import bind
+from paged.kernel.binding import bind, returned
 from paged.kernel.launch import LaunchRequest
 from paged.kernel.operator import define_operator
 from paged.kernel.ops.problems import problems_of
@@ -143,8 +143,7 @@ class Floors:
         """Go through torch's dispatcher by our schema, to return outputs made before."""
         spec = self.variant.spec
         outputs = bind(spec, self.problem.operands, self.problem.numbers).outputs
-        result: Any = None if not outputs else outputs[0] if len(outputs) == 1 else outputs
-        operator = define_operator(self.library, spec, lambda *_, **__: result)
+        operator = define_operator(self.library, spec, lambda *_, **__: returned(outputs))
         return lambda: operator(*self.problem.operands, **self.problem.numbers)
 
     def _torch_operator(self) -> Callable[[], object]:

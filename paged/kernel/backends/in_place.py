@@ -10,7 +10,7 @@ from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory
 from paged.kernel.backends.settings import Settings
-from paged.kernel.backends.structures import Counts, Report, Request
+from paged.kernel.backends.structures import Counts, Report, Request, launch_fields
 from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 
@@ -42,14 +42,7 @@ def run_in_place(
         entry=library.kernel(request.entry).address,
         arguments=addressof(arguments),
         module=pointer(library.module),
-        shared_bytes=request.shared_bytes,
-        grid=request.grid,
-        block=request.block,
-        seed=settings.seed,
-        is_seeded=settings.is_seeded,
-        poison=settings.poison,
-        num_workers=settings.num_workers,
-        is_observed=settings.is_observed,
+        **launch_fields(request, settings),
     )
     runtime = library.runtime.library
     if not variables.is_empty:

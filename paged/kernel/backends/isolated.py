@@ -22,6 +22,7 @@ from paged.kernel.backends.structures import (
     Operand,
     Order,
     Region,
+    launch_fields,
 )
 from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
@@ -78,14 +79,7 @@ def pack(
     """Return the arena's first bytes, and the regions behind them."""
     control = Control(
         entry_offset=library.kernel(request.entry).address - library.module.base,
-        shared_bytes=request.shared_bytes,
-        grid=request.grid,
-        block=request.block,
-        seed=settings.seed,
-        is_seeded=settings.is_seeded,
-        poison=settings.poison,
-        num_workers=settings.num_workers,
-        is_observed=settings.is_observed,
+        **launch_fields(request, settings),
         num_regions=len(memory.spans),
         num_operands=len(memory.extents),
         num_arguments=len(request.arguments),

@@ -16,6 +16,10 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from typing import Any
+
+from paged.kernel.backends.settings import Settings
+from paged.kernel.launch import LaunchRequest
 
 MAX_AXES = 12
 MAX_WRITABLE_RANGES = 4
@@ -58,6 +62,20 @@ class Request(Structure):
         ("num_workers", c_uint32),
         ("is_observed", c_uint32),
     ]
+
+
+def launch_fields(request: LaunchRequest, settings: Settings) -> dict[str, Any]:
+    """Return the fields that a `Request` and a `Control` share."""
+    return {
+        "shared_bytes": request.shared_bytes,
+        "grid": request.grid,
+        "block": request.block,
+        "seed": settings.seed,
+        "is_seeded": settings.is_seeded,
+        "poison": settings.poison,
+        "num_workers": settings.num_workers,
+        "is_observed": settings.is_observed,
+    }
 
 
 class Region(Structure):
