@@ -123,7 +123,7 @@ BROKEN = {
         "strings are announced",
     ),
     "a string past the end": (
-        header(0, 1, rest=text("k") + struct.pack("<IIQQ", 9, 8, 2, 2**62) + bytes(90)),
+        header(0, 1, rest=text("k") + struct.pack("<IIQQ", 9, 8, 2, 2**64 - 1) + bytes(90)),
         "runs past the end",
     ),
     "numbers past the end": (

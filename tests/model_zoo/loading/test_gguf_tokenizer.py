@@ -153,6 +153,12 @@ def test_a_file_says_whether_texts_start_and_end_with_tokens(tmp_path: Path) -> 
     assert small(tmp_path, **no_space).encode(text, add_special_tokens=False) == plain
 
 
+def test_control_and_unknown_tokens_are_special(tmp_path: Path) -> None:
+    types = [2, 3, 4, *(6 for _ in TOKENS[3:])]
+    assert small(tmp_path, token_type=types).special_ids == {0, 1}
+    assert small(tmp_path, token_type=types).encode("</s>", add_special_tokens=False)[-1] == 2
+
+
 def test_every_end_of_a_turn_ends_an_answer(tmp_path: Path) -> None:
     assert small(tmp_path, eot_token_id=5, eom_token_id=2).eos_ids == {2, 5}
     keys = {"tokenizer.ggml.eot_token_id": 5, "tokenizer.ggml.eos_token_id": 7}
