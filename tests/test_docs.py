@@ -27,4 +27,4 @@ def test_an_example_prints_what_the_page_says(code: str, printed: str, tmp_path:
 
 
 def test_the_page_has_its_examples() -> None:
-    assert len(examples("kernels.md")) == 2
+    assert len(examples("kernels.md")) == 3

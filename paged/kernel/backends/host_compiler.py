@@ -41,8 +41,8 @@ OBSERVED_FLAGS = (
     # A call at each access, to functions of the interpreter's own: the sanitizer's library, which
     # the compiler would link, has others of these names.
     *("-fsanitize=thread", "-nodefaultlibs"),
-    # A vector is read and written whole, as by one instruction of a GPU.
-    *("-fno-tree-sra", "-fno-ipa-sra", "-fno-tree-fre", "-fno-tree-pre"),
+    # A vector is read and written whole, as by one instruction of a GPU, not by its members.
+    "-fno-tree-sra",
 )
 OBSERVED_LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-lgcc", "-lc")
 

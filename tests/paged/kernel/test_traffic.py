@@ -152,6 +152,14 @@ def test_a_lane_that_does_more_does_not_part_the_others() -> None:
     assert counts(traffic_of(spec_of(last)).of("x")) == (65, 260, 32 + 256)
 
 
+def test_a_lane_that_falls_out_of_step_knows_what_it_has_done() -> None:
+    body = """
+      const int end = 1 + gridDim.x;
+      for (int k = 0; k < end; ++k) { s += x[8 * k]; if (lane == 0 && k == 0) s += y[5]; }
+    """
+    assert counts(traffic_of(spec_of(body)).of("x")) == (64, 256, 64)
+
+
 def test_two_branches_make_two_requests() -> None:
     body = "if (lane % 2) s += x[i]; else s -= x[i];"
     assert counts(traffic_of(spec_of(body)).of("x")) == (32, 128, 256)
@@ -182,10 +190,13 @@ def test_all_warps_and_blocks_count(interpret: InterpretConfig) -> None:
     assert traffic.bytes_over_minimum == pytest.approx(2 / 3)
 
 
-def test_a_view_keeps_its_place_within_a_sector() -> None:
-    x = torch.zeros(FLOATS)[4:]
+@pytest.mark.parametrize("num_floats", [36, 40])
+@pytest.mark.parametrize(("first", "sector_bytes"), [(0, 128), (4, 160)])
+def test_sectors_are_the_callers(num_floats: int, first: int, sector_bytes: int) -> None:
+    # isolated operands lie elsewhere: their last byte at the end of a page
+    x = torch.zeros(num_floats + first)[first:]
     traffic = measure_traffic(spec_of("s += x[i];"), x, torch.zeros(8))
-    assert counts(traffic.of("x")) == (32, 128, 160)
+    assert counts(traffic.of("x")) == (32, 128, sector_bytes)
 
 
 @pytest.mark.parametrize("kind", ["none", "whole", "operands"])
