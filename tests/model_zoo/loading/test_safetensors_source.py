@@ -111,6 +111,9 @@ BROKEN = {
     "data past the end": with_header(f'{{"a":{ENTRY}}}', num_bytes=20),
     "bytes that nobody owns": with_header(f'{{"a":{ENTRY}}}', num_bytes=28),
     "offsets in reverse": with_header(f'{{"a":{ENTRY.replace("[0,24]", "[24,0]")}}}'),
+    "the same tensor twice": with_header(
+        f'{{"a":{ENTRY},"a":{ENTRY.replace("[0,24]", "[24,48]")}}}', num_bytes=48
+    ),
     "an unknown dtype": with_header(f'{{"a":{ENTRY.replace("F32", "F7")}}}'),
     "a pickle": b"\x80\x04\x95" + bytes(100),
     "a zip of pickles": b"PK\x03\x04" + bytes(100),
