@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 
 import torch
 
+from paged.kernel.backends.host import HostConfig, load_host
+from paged.kernel.backends.host_ops import run_host_op
 from paged.kernel.backends.interpret import InterpretConfig
+from paged.kernel.binding import padded
 from paged.kernel.call import kernel_call
+from paged.kernel.ops.attention import OP
 from paged.kernel.ops.attention_cases import (
     LAYOUTS,
     AttentionCase,
@@ -16,6 +20,7 @@ from paged.kernel.ops.attention_cases import (
     make_problem,
 )
 from paged.kernel.ops.pairwise import pairwise
+from paged.kernel.plans import Given
 from paged.kernel.spec import KernelSpec
 
 Result = tuple[torch.Tensor, torch.Tensor]
@@ -109,6 +114,15 @@ def run(
     results = kernel_call(
         spec, *problem.operands, interpret=config or InterpretConfig(), **problem.numbers
     )
+    assert isinstance(results, tuple)
+    out, lse = results
+    return out, lse
+
+
+def run_on_host(problem: AttentionProblem, config: HostConfig) -> Result:
+    """Run the host kernel."""
+    given = Given.of(padded(OP.signature, problem.operands), problem.numbers)
+    results = run_host_op(OP, given, load_host(config))
     assert isinstance(results, tuple)
     out, lse = results
     return out, lse

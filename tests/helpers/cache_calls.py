@@ -1,4 +1,4 @@
-"""Run a variant of a cache operation in the interpreter and compare all memory to a reference."""
+"""Run a variant of a cache operation on a CPU and compare all memory to a reference."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from pathlib import Path
 import torch
 
 from paged.errors import KernelRunError
+from paged.kernel.backends.host import HostConfig, load_host
+from paged.kernel.backends.host_ops import run_host_op
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.call import kernel_call
 from paged.kernel.ops import copy_blocks, gather_kv, rope_write_kv, swap_blocks, write_kv
+from paged.kernel.plans import Given
 from paged.kernel.registry import run_reference
 from paged.kernel.spec import INCLUDE_DIR, KernelSpec
 from paged.kernel.variant import find_variant
@@ -21,6 +24,7 @@ OPS = {
     for module in (write_kv, rope_write_kv, copy_blocks, swap_blocks, gather_kv)
 }
 VARIANTS = ("simple", "vector")
+KERNELS = (*VARIANTS, "host")
 _NATURAL = InterpretConfig()
 
 Tensors = tuple[torch.Tensor, ...]
@@ -34,9 +38,15 @@ class Call:
     operands: tuple[torch.Tensor | None, ...]
     numbers: Mapping[str, int | float | bool] = field(default_factory=dict)
 
-    def run(self, spec: KernelSpec, config: InterpretConfig = _NATURAL) -> Tensors:
-        """Return outputs, then the inout operands, as a kernel makes them."""
+    def run(self, spec: KernelSpec | HostConfig, config: InterpretConfig = _NATURAL) -> Tensors:
+        """Return outputs, then the inout operands, as a kernel makes them.
+
+        The configuration is the interpreter's: native code has no orders to choose from.
+        """
         operands = self._copies()
+        if isinstance(spec, HostConfig):
+            given = Given.of(operands, self.numbers)
+            return self._results(operands, run_host_op(OPS[self.op], given, load_host(spec)))
         return self._results(
             operands, kernel_call(spec, *operands, interpret=config, **self.numbers)
         )
@@ -63,6 +73,11 @@ class Call:
         return tuple(t for t in (*made, *changed) if isinstance(t, torch.Tensor))
 
 
+def kernel_of(op: str, kernel: str) -> KernelSpec | HostConfig:
+    """Return what runs one of KERNELS."""
+    return HostConfig(num_threads=2) if kernel == "host" else spec_of(op, kernel)
+
+
 def spec_of(op: str, variant: str) -> KernelSpec:
     """Return the spec of a shipped variant."""
     return find_variant(OPS[op], variant).spec
@@ -80,7 +95,9 @@ def mutant_of(spec: KernelSpec, folder: Path, file: str, old: str, new: str) -> 
     return replace(spec, source=folder / spec.source.name, include_dirs=(folder,))
 
 
-def fault(call: Call, spec: KernelSpec, config: InterpretConfig = _NATURAL) -> str | None:
+def fault(
+    call: Call, spec: KernelSpec | HostConfig, config: InterpretConfig = _NATURAL
+) -> str | None:
     """Say where a kernel's results or the memory around them differ from the reference's."""
     try:
         results = call.run(spec, config)

@@ -20,7 +20,16 @@ from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.call import kernel_call
 from paged.kernel.copy_engine import CopyEngine, Runs
 from paged.kernel.spec import KernelSpec
-from tests.helpers.cache_calls import VARIANTS, Call, difference, fault, mutant_of, spec_of
+from tests.helpers.cache_calls import (
+    KERNELS,
+    VARIANTS,
+    Call,
+    difference,
+    fault,
+    kernel_of,
+    mutant_of,
+    spec_of,
+)
 from tests.helpers.kv_pools import (
     PoolShape,
     fused_rows,
@@ -148,18 +157,18 @@ def write_call(layout: str = "blocks", head_dim: int = 16, **of: Any) -> Call:
     return Call(op="write_kv", operands=(key, value, pool, slots, scales), numbers={"layer": 1})
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("layout", ["interleaved", "gaps", "halves"])
 def test_the_stride_of_blocks_is_taken_from_the_tensor(variant: str, layout: str) -> None:
     """ROCm/aiter#3498: it was computed as block_size * row, wrong where K and V interleave."""
-    assert fault(write_call(layout), spec_of("write_kv", variant)) is None
+    assert fault(write_call(layout), kernel_of("write_kv", variant)) is None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("layout", ["blocks", "odd_pitch"])
 def test_rows_whose_pitch_is_no_multiple_of_a_vector(variant: str, layout: str) -> None:
     """vllm#41257, #45466: 16-byte accesses faulted at head_dim 46."""
-    assert fault(write_call(layout, head_dim=46), spec_of("write_kv", variant)) is None
+    assert fault(write_call(layout, head_dim=46), kernel_of("write_kv", variant)) is None
 
 
 @pytest.mark.parametrize(
@@ -189,7 +198,7 @@ def test_scales_of_keys_and_values_are_used(variant: str) -> None:
         assert difference(changed.run(spec), call.run(spec)) is not None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 def test_padding_has_no_slot_to_share(variant: str) -> None:
     """transformers#46765: padding read and wrote one slot, and its NaN spread."""
     call = write_call()
@@ -200,7 +209,7 @@ def test_padding_has_no_slot_to_share(variant: str) -> None:
     assert slots is not None
     for rows in (key, value):
         rows[slots == -1] = torch.nan
-    (written,) = call.run(spec_of("write_kv", variant))
+    (written,) = call.run(kernel_of("write_kv", variant))
     assert not written.isnan().any()
     assert difference((written,), call.reference()) is None
 

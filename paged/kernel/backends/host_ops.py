@@ -23,7 +23,14 @@ from paged.kernel.plan import Build, ReadyCall
 from paged.kernel.plans import Given
 from paged.kernel.spec import KernelSpec, Launch
 
-HOST_OPS: tuple[str, ...] = ()
+HOST_OPS = (
+    "attention",
+    "write_kv",
+    "rope_write_kv",
+    "copy_blocks",
+    "swap_blocks",
+    "gather_kv",
+)
 """Names of the operations that have one."""
 
 

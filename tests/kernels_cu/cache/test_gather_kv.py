@@ -9,7 +9,7 @@ import torch
 
 from paged.errors import OperandError
 from paged.kernel.backends.interpret import InterpretConfig
-from tests.helpers.cache_calls import VARIANTS, Call, fault, spec_of
+from tests.helpers.cache_calls import KERNELS, VARIANTS, Call, fault, kernel_of, spec_of
 from tests.helpers.kv_pools import ORDERS, PoolShape, make_pool, some_scales
 
 FP8 = torch.float8_e4m3fn
@@ -42,25 +42,25 @@ def make_call(
     return Call(op="gather_kv", operands=operands, numbers={"layer": 1, "num_tokens": num_tokens})
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("layout", ORDERS)
 @pytest.mark.parametrize("head_dim", [16, 46])
 def test_layouts(variant: str, layout: str, head_dim: int) -> None:
     call = make_call(layout=layout, head_dim=head_dim)
-    assert fault(call, spec_of("gather_kv", variant)) is None
+    assert fault(call, kernel_of("gather_kv", variant)) is None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("has_scales", [False, True])
 @pytest.mark.parametrize(("key_t", "kv_t"), [(torch.bfloat16, FP8), (torch.float32, torch.float16)])
 def test_types_and_scales(
     variant: str, has_scales: bool, key_t: torch.dtype, kv_t: torch.dtype
 ) -> None:
     call = make_call(key_t, kv_t, has_scales=has_scales, head_dim=20)
-    assert fault(call, spec_of("gather_kv", variant)) is None
+    assert fault(call, kernel_of("gather_kv", variant)) is None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -75,16 +75,16 @@ def test_types_and_scales(
     ],
 )
 def test_ragged_batches_and_padding(variant: str, sizes: dict[str, int]) -> None:
-    assert fault(make_call(**sizes), spec_of("gather_kv", variant)) is None  # pyright: ignore
+    assert fault(make_call(**sizes), kernel_of("gather_kv", variant)) is None  # pyright: ignore
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 def test_rows_without_a_block_are_zeros(variant: str) -> None:
     call = make_call(ends=(0, 6, 20), num_tokens=20)
     tables = call.operands[1]
     assert tables is not None
     tables[0, 1] = -1
-    key, value = call.run(spec_of("gather_kv", variant))
+    key, value = call.run(kernel_of("gather_kv", variant))
     for rows in (key, value):
         is_zero = (rows == 0).flatten(1).all(1)
         # a negative entry covers rows 4 and 5; a table of 3 blocks of 4 ends 12 rows after row 6

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from paged.kernel.backends.interpret import InterpretConfig
-from tests.helpers.cache_calls import VARIANTS, Call, bits, difference, spec_of
+from tests.helpers.cache_calls import KERNELS, VARIANTS, Call, bits, difference, kernel_of, spec_of
 from tests.helpers.kv_pools import (
     ORDERS,
     PoolShape,
@@ -110,7 +110,7 @@ def _rotated(call: Call, x: torch.Tensor) -> torch.Tensor:
     return torch.cat([pairs.flatten(-2), rest], dim=-1)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize(
     ("head_dim", "rotary_dim"), [(32, 32), (80, 32), (46, 46), (46, 10), (16, 2), (64, 48)]
@@ -119,10 +119,10 @@ def test_pairs_and_partial_rotation(
     variant: str, interleaved: bool, head_dim: int, rotary_dim: int
 ) -> None:
     call = make_call(head_dim=head_dim, rotary_dim=rotary_dim, interleaved=interleaved)
-    assert_rounded_once(call, call.run(spec_of("rope_write_kv", variant)))
+    assert_rounded_once(call, call.run(kernel_of("rope_write_kv", variant)))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize(
     ("key_t", "kv_t", "has_scales"), [(FP16, FP8, True), (FP32, FP32, False), (FP32, FP32, True)]
 )
@@ -130,14 +130,14 @@ def test_types_and_scales(
     variant: str, key_t: torch.dtype, kv_t: torch.dtype, has_scales: bool
 ) -> None:
     call = make_call(key_t, kv_t, has_scales=has_scales)
-    assert_rounded_once(call, call.run(spec_of("rope_write_kv", variant)))
+    assert_rounded_once(call, call.run(kernel_of("rope_write_kv", variant)))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("layout", ORDERS)
 def test_layouts(variant: str, layout: str) -> None:
     call = make_call(layout=layout, num_q_heads=3, num_kv_heads=1)
-    assert_rounded_once(call, call.run(spec_of("rope_write_kv", variant)))
+    assert_rounded_once(call, call.run(kernel_of("rope_write_kv", variant)))
 
 
 @pytest.mark.parametrize("num_tokens", [0, 1, 23])
@@ -150,27 +150,27 @@ def test_variants_agree_in_every_bit(num_tokens: int, interleaved: bool) -> None
     assert difference(vector, call.run(spec_of("rope_write_kv", "vector"), orders)) is None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 def test_a_position_outside_of_the_table_gives_zeros_and_writes_nothing(variant: str) -> None:
     call = make_call(num_tokens=4)
     *others, _, cos_sin, scales = call.operands
     outside = torch.tensor([-1, MAX_POSITIONS, 2**40, -(2**63)])
     padded = Call(op=call.op, operands=(*others, outside, cos_sin, scales), numbers=call.numbers)
-    out, written = padded.run(spec_of("rope_write_kv", variant))
+    out, written = padded.run(kernel_of("rope_write_kv", variant))
     assert torch.equal(bits(out), torch.zeros_like(bits(out)))
     pool = call.operands[3]
     assert pool is not None
     assert torch.equal(bits(written), bits(pool))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 def test_a_skipped_slot_still_turns_its_query(variant: str) -> None:
     call = make_call(num_tokens=4)
     query, key, value, pool, _, positions, cos_sin, _ = call.operands
     nowhere = torch.tensor([-1, 24, 2**33, -7])
     operands = (query, key, value, pool, nowhere, positions, cos_sin, None)
     skipping = Call(op=call.op, operands=operands, numbers=call.numbers)
-    out, written = skipping.run(spec_of("rope_write_kv", variant))
-    assert torch.equal(bits(out), bits(call.run(spec_of("rope_write_kv", variant))[0]))
+    out, written = skipping.run(kernel_of("rope_write_kv", variant))
+    assert torch.equal(bits(out), bits(call.run(kernel_of("rope_write_kv", variant))[0]))
     assert pool is not None
     assert torch.equal(bits(written), bits(pool))

@@ -7,7 +7,7 @@ import torch
 
 from paged.errors import OperandError
 from paged.kernel.backends.interpret import InterpretConfig
-from tests.helpers.cache_calls import VARIANTS, Call, bits, fault, spec_of
+from tests.helpers.cache_calls import KERNELS, VARIANTS, Call, bits, fault, kernel_of, spec_of
 from tests.helpers.kv_pools import (
     ORDERS,
     PoolShape,
@@ -39,15 +39,15 @@ def make_call(
     return Call(op="write_kv", operands=operands, numbers={"layer": 1})
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("layout", ORDERS)
 @pytest.mark.parametrize("head_dim", [16, 46])
 def test_layouts_and_slices_of_a_projection(variant: str, layout: str, head_dim: int) -> None:
     call = make_call(layout=layout, head_dim=head_dim)
-    assert fault(call, spec_of("write_kv", variant)) is None
+    assert fault(call, kernel_of("write_kv", variant)) is None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -60,10 +60,10 @@ def test_layouts_and_slices_of_a_projection(variant: str, layout: str, head_dim:
     ],
 )
 def test_sizes(variant: str, sizes: dict[str, int]) -> None:
-    assert fault(make_call(**sizes), spec_of("write_kv", variant)) is None  # pyright: ignore
+    assert fault(make_call(**sizes), kernel_of("write_kv", variant)) is None  # pyright: ignore
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("has_scales", [False, True])
 @pytest.mark.parametrize(
     ("key_t", "kv_t"),
@@ -73,10 +73,10 @@ def test_types_and_scales(
     variant: str, has_scales: bool, key_t: torch.dtype, kv_t: torch.dtype
 ) -> None:
     call = make_call(key_t, kv_t, has_scales=has_scales, head_dim=20)
-    assert fault(call, spec_of("write_kv", variant)) is None
+    assert fault(call, kernel_of("write_kv", variant)) is None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 @pytest.mark.parametrize("scale", [1.0, 0.3, 0.0078125])
 def test_fp8_rounds_to_nearest_even_and_saturates(variant: str, scale: float) -> None:
     codes = torch.arange(127, dtype=torch.uint8)
@@ -94,17 +94,17 @@ def test_fp8_rounds_to_nearest_even_and_saturates(variant: str, scale: float) ->
         operands=(rows, rows.flip(-1), pool, slots, torch.full((1, 2, 1), scale)),
         numbers={"layer": 0},
     )
-    (written,) = call.run(spec_of("write_kv", variant))
+    (written,) = call.run(kernel_of("write_kv", variant))
     expected = (rows / scale).clamp(-448, 448).to(FP8)
     assert torch.equal(bits(written[0, 0, 0, 0, 2]), bits(expected[0, 0]))
     assert torch.equal(bits(written[0, 0, 1, 0, 2]), bits(expected[0, 0].view(torch.uint8).flip(0)))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 def test_nan_stays_nan_in_fp8(variant: str) -> None:
     call = make_call(torch.bfloat16, FP8, head_dim=20)
     call.operands[0][:] = torch.nan  # pyright: ignore[reportOptionalSubscript]
-    (written,) = call.run(spec_of("write_kv", variant))
+    (written,) = call.run(kernel_of("write_kv", variant))
     slot = int(call.operands[3][0])  # pyright: ignore[reportOptionalSubscript]
     row = written[slot // 4, 1, :, :, slot % 4].float()
     assert row[0].isnan().all()
@@ -118,18 +118,18 @@ def test_any_order_of_threads_and_any_poison_give_the_same_bits(variant: str) ->
         assert fault(call, spec_of("write_kv", variant), config) is None
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 def test_slots_outside_of_the_pool_are_skipped(variant: str) -> None:
     call = make_call()
     key, value, pool, _, _ = call.operands
     outside = torch.tensor([-1, -2, 24, 25, 2**31, 2**32, 2**62, -(2**63), 2**63 - 1, -(2**31), 24])
     skipping = Call(op="write_kv", operands=(key, value, pool, outside, None), numbers=call.numbers)
-    (written,) = skipping.run(spec_of("write_kv", variant))
+    (written,) = skipping.run(kernel_of("write_kv", variant))
     assert pool is not None
     assert torch.equal(bits(written), bits(pool))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", KERNELS)
 def test_entries_past_the_tokens_are_ignored(variant: str) -> None:
     call = make_call(num_tokens=5)
     key, value, pool, slots, _ = call.operands
@@ -138,7 +138,7 @@ def test_entries_past_the_tokens_are_ignored(variant: str) -> None:
     longer[5:][torch.isin(longer[5:], slots)] = 0
     padded = Call(op="write_kv", operands=(key, value, pool, longer, None), numbers=call.numbers)
     expected = call.reference()
-    (written,) = padded.run(spec_of("write_kv", variant))
+    (written,) = padded.run(kernel_of("write_kv", variant))
     assert torch.equal(bits(written), bits(expected[0]))
 
 

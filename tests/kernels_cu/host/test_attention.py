@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 
@@ -99,7 +101,7 @@ def test_chunks_and_single_tokens_give_the_bits_of_the_whole(
 ) -> None:
     ((out, lse),) = attend([(sequence, 0, NUM_TOKENS)], seed=2, level=level, window=window)
     bounds = [0, 1, 7, 255, 256, 257, 400, 640, 641, NUM_TOKENS]
-    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for begin, end in itertools.pairwise(bounds):
         (got,) = attend([(sequence, begin, end)], seed=begin, level=level, window=window)
         assert_same(got, (out[begin:end], lse[begin:end]))
 

@@ -10,6 +10,7 @@ import torch
 
 import paged
 from paged.errors import KernelSourceError
+from paged.kernel import registry
 from paged.kernel.choice import current_choices, parse_choice, use_kernel
 from paged.kernel.registry import find_op, resolve_variant, run_op
 
@@ -36,7 +37,8 @@ def test_choices_end_with_an_error() -> None:
         ({"attentions": "v0"}, "expected an op of attention, .* got 'attentions'"),
         ({"attention": "v99"}, "expected a variant of attention: .*v0.* got 'v99'"),
         ({"attention": Path("gone.cu")}, "cannot read kernel source .*gone.cu"),
-        ({"interpret": True}, "interpret must be an InterpretConfig or None, got True"),
+        ({"interpret": True}, "interpret must be of class InterpretConfig or None, got True"),
+        ({"host": "avx2"}, "host must be of class HostConfig or None, got 'avx2'"),
         ({"attention": "gone.cu"}, "cannot read kernel source .*gone.cu"),
     ],
 )
@@ -44,6 +46,13 @@ def test_what_cannot_serve_is_refused_at_once(choice: dict[str, Any], reason: st
     with pytest.raises(KernelSourceError, match=reason), use_kernel(**choice):
         pytest.fail("entered the block")
     assert current_choices().variants == {}
+
+
+def test_an_operation_without_a_host_kernel_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "HOST_OPS", ("attention",))
+    reason = "write_kv has no host kernel; operations that have: attention"
+    with pytest.raises(KernelSourceError, match=reason), use_kernel(write_kv="host"):
+        pytest.fail("entered the block")
 
 
 def test_a_file_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
