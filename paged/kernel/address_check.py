@@ -44,9 +44,13 @@ class AddressCheck:
         """Return whether memory may be missing, misaligned, or shared with a written tensor."""
         if 0 in addresses and not all([addresses[i] for i in self.filled]):
             return True
-        if any([addresses[i] % alignment_bytes for i, alignment_bytes in self.alignments]):
-            return True
-        return any([pair.may_overlap(addresses) for pair in self.neighbours])
+        for i, alignment_bytes in self.alignments:
+            if addresses[i] % alignment_bytes:
+                return True
+        for pair in self.neighbours:  # noqa: SIM110 (a generator costs more than all of this)
+            if pair.may_overlap(addresses):
+                return True
+        return False
 
 
 def address_check(spec: KernelSpec, tensors: Mapping[str, torch.Tensor]) -> AddressCheck:

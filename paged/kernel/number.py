@@ -57,12 +57,11 @@ def plain_values(
     values: list[Number] = []
     for number in numbers:
         value = given.get(number.name, number.default)
-        is_absent = value is None
         if value is None:
             value = number.absent
-        if value is None or type(value) not in number.kinds:
-            return None
-        if not is_absent and not number.low <= value <= number.high:
+            if value is None or type(value) not in number.kinds:
+                return None
+        elif type(value) not in number.kinds or not number.low <= value <= number.high:
             return None
         values.append(value)
     return values

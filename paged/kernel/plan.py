@@ -6,8 +6,9 @@ arguments: calls on several threads share nothing that changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from operator import itemgetter
 from struct import Struct
 
 import numpy as np
@@ -45,12 +46,12 @@ class _Write:
 
     place: Place
     pack: Struct
-    indices: tuple[int, ...]
+    pick: Callable[[Sequence[Number]], tuple[Number, ...]]
 
     def into(self, arguments: Sequence[Argument], values: Sequence[Number]) -> None:
-        """Write the values of these indices. Mutates: the arguments."""
+        """Write the values that are its own. Mutates: the arguments."""
         buffer = arguments[self.place.argument_index].data
-        self.pack.pack_into(buffer, self.place.offset_bytes, *[values[i] for i in self.indices])
+        self.pack.pack_into(buffer, self.place.offset_bytes, *self.pick(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +107,8 @@ class Plan:
 
     Attributes:
         sizes, types, scalars: as in `Binding`; those of late numbers are another call's.
-        addresses: indices count the tensors given, without absent ones, then those allocated.
-        numbers: indices count the late numbers in the order that `ready` is given them.
+        addresses: writes of those of the tensors given, without absent ones, then those allocated.
+        numbers: writes of the late numbers, in the order that `ready` is given them.
 
     """
 
@@ -264,7 +265,13 @@ def _writes(values: Sequence[tuple[Place, str, int]]) -> tuple[_Write, ...]:
         _Write(
             place=run[0][0],
             pack=Struct("=" + "".join(code for _, code, _ in run)),
-            indices=tuple(index for _, _, index in run),
+            pick=_picker([index for _, _, index in run]),
         )
         for run in runs
     )
+
+
+def _picker(indices: Sequence[int]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:
+    """Return a function that gives the values of these indices, the fastest one that there is."""
+    first, *others = indices
+    return itemgetter(first, *others) if others else lambda values: (values[first],)

@@ -93,7 +93,9 @@ class Plans:
         self._late_sizes = tuple(s.name for s in late if s.is_size)
         self._late_condition = _condition(spec, late)
         named = self._late_condition.names if self._late_condition else frozenset[str]()
-        self._fixed_names = named - {*self._late_names}
+        self._fixed_names = tuple(sorted(named - {*self._late_names}))
+        self._named_late = tuple(i for i, name in enumerate(self._late_names) if name in named)
+        self._held = Recent[Hashable, bool](MAX_PLANS)
         self._plans = Recent[Hashable, Plan](MAX_PLANS)
 
     def ready(self, given: Given) -> ReadyCall | None:
@@ -154,10 +156,19 @@ class Plans:
         """Return whether the requirements on late numbers are met."""
         if self._late_condition is None:
             return True
-        named = {name: plan.sizes[name] for name in self._fixed_names if name in plan.sizes}
-        sizes = named | self._late_values(values)
+        sizes = plan.sizes
+        fixed = tuple([sizes.get(name) for name in self._fixed_names])
+        # layers come round again and again
+        key = (fixed, tuple([values[i] for i in self._named_late]))
+        held = self._held.get(key)
+        if held is None:
+            held = self._evaluate({**sizes, **self._late_values(values)})
+            self._held.put(key, held)
+        return held
+
+    def _evaluate(self, sizes: Mapping[str, int]) -> bool:
         try:
-            return bool(self._late_condition.evaluate(sizes))
+            return self._late_condition is None or bool(self._late_condition.evaluate(sizes))
         except KernelSourceError:
             return False
 

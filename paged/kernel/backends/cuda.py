@@ -24,7 +24,8 @@ from paged.kernel.resources import resources
 from paged.kernel.source import KernelSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# no equality: every call looks its kernel up by the backend
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CudaBackend:
     """Compiles for the architecture of each device, and launches without synchronising.
 
