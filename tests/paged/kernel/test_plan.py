@@ -44,9 +44,9 @@ def test_numbers_reach_the_arguments() -> None:
 
 def test_neighbouring_values_are_packed_at_once() -> None:
     plan = plan_for(STRUCT, tensors(table=torch.zeros(2, dtype=torch.int32)))
-    assert [len(write.indices) for write in plan.addresses] == [5]
+    assert [write.pack.size for write in plan.addresses] == [5 * 8]
     apart = plan_for(STRUCT, tensors())
-    assert [len(write.indices) for write in apart.addresses] == [2, 2]
+    assert [write.pack.size for write in apart.addresses] == [2 * 8, 2 * 8]
 
 
 def test_launches_without_blocks_are_left_out() -> None:
