@@ -19,13 +19,15 @@ def readme(repository: Path) -> str:
     return (repository / "README.md").read_text()
 
 
-def test_the_example_prints_what_the_readme_says(readme: str, tmp_path: Path) -> None:
-    example = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", readme, re.DOTALL)
-    assert example is not None
+@pytest.mark.parametrize("place", [0, 1])
+def test_an_example_prints_what_the_readme_says(readme: str, tmp_path: Path, place: int) -> None:
+    examples = re.findall(r"```python\n(.*?)```.*?```text\n(.*?)```", readme, re.DOTALL)
+    assert len(examples) == readme.count("```python") == 2
+    code, printed = examples[place]
     script = tmp_path / "example.py"
-    script.write_text(example[1])
+    script.write_text(code)
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert (ran.stdout, ran.stderr) == (example[2], "")
+    assert (ran.stdout, ran.stderr) == (printed, "")
 
 
 def test_every_make_target_it_names_exists(readme: str, repository: Path) -> None:
