@@ -51,6 +51,22 @@ PAGED_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
 
 #undef PAGED_ATOMIC
 
+// Each component by itself, as on a device.
+#define PAGED_VECTOR_ADD(function)                                                                \
+    inline float2 function(float2* address, float2 value) {                                       \
+        return {function(&address->x, value.x), function(&address->y, value.y)};                  \
+    }                                                                                             \
+    inline float4 function(float4* address, float4 value) {                                       \
+        return {function(&address->x, value.x), function(&address->y, value.y),                   \
+                function(&address->z, value.z), function(&address->w, value.w)};                  \
+    }
+
+PAGED_VECTOR_ADD(atomicAdd)
+PAGED_VECTOR_ADD(atomicAdd_block)
+PAGED_VECTOR_ADD(atomicAdd_system)
+
+#undef PAGED_VECTOR_ADD
+
 template <class T>
 inline T atomicCAS(T* address, typename paged_interpret::Given<T>::type compare,
                    typename paged_interpret::Given<T>::type value) {

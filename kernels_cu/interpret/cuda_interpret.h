@@ -26,6 +26,7 @@
 #include "device.h"
 #include "dynamic_shared.h"
 #include "entry.h"
+#include "scoped_atomics.h"
 #include "warp.h"
 
 #define __global__

@@ -60,6 +60,7 @@ tgamma tgammaf j0 j0f j1 j1f jn jnf y0 y0f y1 y1f yn ynf floor floorf ceil ceilf
 roundf rint rintf nearbyint nearbyintf lrint lrintf llrint llrintf lround lroundf llround llroundf
 fmod fmodf remainder remainderf remquo remquof modf modff frexp frexpf ldexp ldexpf scalbn scalbnf
 scalbln scalblnf fma fmaf fdim fdimf copysign copysignf nextafter nextafterf nan nanf isnan isinf
+norm normf rnorm rnormf cyl_bessel_i0 cyl_bessel_i0f cyl_bessel_i1 cyl_bessel_i1f
 isfinite signbit fdividef memcpy memset malloc free clock printf
 """
 
@@ -76,7 +77,10 @@ __ballot_sync __match_any_sync __match_all_sync __shfl_sync __shfl_up_sync __shf
 __shfl_xor_sync __reduce_add_sync __reduce_min_sync __reduce_max_sync __reduce_and_sync
 __reduce_or_sync __reduce_xor_sync __threadfence __threadfence_block __threadfence_system
 atomicAdd atomicSub atomicExch atomicMin atomicMax atomicInc atomicDec atomicCAS atomicAnd atomicOr
-atomicXor atomicAdd_block atomicAdd_system __nanosleep clock64 __trap
+atomicXor atomicAdd_block atomicAdd_system __nanosleep clock64 __trap __prof_trigger
+__isGlobal __isShared __isLocal __cvta_generic_to_global __cvta_generic_to_shared
+__cvta_generic_to_local __cvta_generic_to_constant __cvta_global_to_generic
+__cvta_shared_to_generic __cvta_local_to_generic __cvta_constant_to_generic
 """
 
 _LANES = """
@@ -90,9 +94,19 @@ def _in_modes(*stems: str) -> list[str]:
     return [f"{stem}_{mode}" for stem in stems for mode in _MODES]
 
 
+def _fused(way: str) -> list[str]:
+    plain = [f"__viadd{way}_{{}}", f"__vi{way}3_{{}}"]
+    names = [name.format(kind) for name in plain for kind in ("s32", "u32", "s16x2", "u16x2")]
+    names += [f"{name.format(kind)}_relu" for name in plain for kind in ("s32", "s16x2")]
+    names += [f"__vi{way}_{kind}_relu" for kind in ("s32", "s16x2")]
+    return [*names, *(f"__vib{way}_{kind}" for kind in ("s32", "u32", "s16x2", "u16x2"))]
+
+
 BUILT_IN = (
     *_MATH.split(),
     *_INTRINSICS.split(),
+    *_fused("max"),
+    *_fused("min"),
     *(f"__v{name}{lanes}" for name in _LANES.split() for lanes in (2, 4)),
     *_in_modes("__fadd", "__fsub", "__fmul", "__fdiv", "__fmaf", "__frcp", "__fsqrt"),
     *_in_modes("__dadd", "__dsub", "__dmul", "__ddiv", "__fma", "__drcp", "__dsqrt"),
@@ -107,6 +121,17 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "cuda_bf16.h": (*small_float_names("bfloat16"), "__nv_bfloat16_raw", "nv_bfloat16"),
     "cuda_fp8.h": FP8,
     "cuda_runtime.h": BUILT_IN,
+    "cuComplex.h": (
+        *("cuComplex", "cuFloatComplex", "cuDoubleComplex", "make_cuComplex", "cuCabs", "cuCabsf"),
+        *(
+            f"cuC{name}{f}"
+            for name in ("real", "imag", "onj", "add", "sub", "mul", "div", "fma")
+            for f in ("", "f")
+        ),
+        *("make_cuFloatComplex", "make_cuDoubleComplex"),
+        *("cuComplexFloatToDouble", "cuComplexDoubleToFloat"),
+    ),
+    "driver_types.h": ("cudaError_t", "cudaSuccess", "cudaStream_t", "cudaEvent_t"),
     "cuda_pipeline.h": (
         *("__pipeline_memcpy_async", "__pipeline_commit", "__pipeline_wait_prior"),
     ),

@@ -4,9 +4,11 @@
 #include "../numerics/cache_operators.h"
 #include "../numerics/conversions.h"
 #include "../numerics/directed.h"
+#include "../numerics/dpx_intrinsics.h"
 #include "../numerics/extrema.h"
 #include "../numerics/integer_intrinsics.h"
 #include "../numerics/simd_intrinsics.h"
+#include "driver_types.h"
 #include "math_functions.h"
 #include "vector_functions.h"
 

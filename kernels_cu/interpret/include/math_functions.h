@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <cmath>
+
 #include "../numerics/inverse_error.h"
 
 namespace paged_interpret {
@@ -24,6 +26,14 @@ inline double sine_of_half_turns(double x) {
 
 inline double cosine_of_half_turns(double x) {
     return sine_of_half_turns(0.5 - __builtin_fabs(__builtin_remainder(x, 2.0)));
+}
+
+// The modified Bessel function of the first kind, of order 0 or 1.
+inline double modified_bessel(int order, double x) {
+    constexpr double kOverflowFrom = 714.0;
+    const double size = __builtin_fabs(x);
+    const double value = size < kOverflowFrom ? std::cyl_bessel_i(order, size) : size * HUGE_VAL;
+    return order == 1 && x < 0.0 ? -value : value;
 }
 
 }  // namespace paged_interpret
@@ -50,6 +60,8 @@ PAGED_FUNCTION(erfinv, paged_interpret::inverse_erf(x))
 PAGED_FUNCTION(erfcinv, paged_interpret::inverse_erfc(x))
 PAGED_FUNCTION(erfcx, paged_interpret::scaled_erfc(x))
 PAGED_FUNCTION(normcdf, 0.5 * __builtin_erfc(-x * PAGED_ROOT_HALF))
+PAGED_FUNCTION(cyl_bessel_i0, paged_interpret::modified_bessel(0, x))
+PAGED_FUNCTION(cyl_bessel_i1, paged_interpret::modified_bessel(1, x))
 PAGED_FUNCTION(normcdfinv, -paged_interpret::inverse_erfc(2.0 * x) / PAGED_ROOT_HALF)
 #undef PAGED_FUNCTION
 #undef PAGED_ROOT_HALF
@@ -74,6 +86,21 @@ PAGED_NORM(4df, float, (float x, float y, float z, float w),
 PAGED_NORM(3d, double, (double x, double y, double z), x* x + y * y + z * z)
 PAGED_NORM(4d, double, (double x, double y, double z, double w), x* x + y * y + z * z + w * w)
 #undef PAGED_NORM
+
+// Of vectors of any number of components.
+#define PAGED_LENGTH(suffix, type)                                                                \
+    extern "C" inline type norm##suffix(int num_components, const type* x) noexcept {             \
+        double squares = 0.0;                                                                     \
+        for (int i = 0; i < num_components; ++i) squares += 1.0 * x[i] * x[i];                    \
+        return static_cast<type>(__builtin_sqrt(squares));                                        \
+    }                                                                                             \
+    extern "C" inline type rnorm##suffix(int num_components, const type* x) noexcept {            \
+        return static_cast<type>(1.0 / norm##suffix(num_components, x));                          \
+    }
+
+PAGED_LENGTH(f, float)
+PAGED_LENGTH(, double)
+#undef PAGED_LENGTH
 
 extern "C" inline float rhypotf(float x, float y) noexcept {
     return static_cast<float>(1.0 / __builtin_hypot(x, y));

@@ -37,12 +37,3 @@ PAGED_STORE(__stcg)
 PAGED_STORE(__stcs)
 PAGED_STORE(__stwt)
 #undef PAGED_STORE
-
-// State spaces are one here, and an address is its own number in each.
-inline unsigned long __cvta_generic_to_shared(const void* address) {
-    return reinterpret_cast<unsigned long>(address);
-}
-
-inline unsigned long __cvta_generic_to_global(const void* address) {
-    return reinterpret_cast<unsigned long>(address);
-}

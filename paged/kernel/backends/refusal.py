@@ -48,6 +48,15 @@ RULES = (
         r"(?=[\s\S]*?(?:\b\1\s*\.\s*sync\b|\bsync\s*\(\s*\1\s*\)))",
         *("a barrier of the whole grid", "split the kernel into two launches"),
     ),
+    _rule(r"\b__barrier_sync(?:_count)?\b", "named barriers", "use __syncthreads"),
+    _rule(
+        r"\b__is(?:Grid)?Constant\b|\b__cvta_(?:\w+_)?grid_constant\w*\b",
+        *("the space of constants", "tell constants by a parameter"),
+    ),
+    _rule(
+        r"#\s*include\s*<cuda_fp[46]\.h>|\b__nv_fp(?:4|6)\w*|\b__nv_fp8\w*_e8m0\b",
+        *("floats of 4 and 6 bits and powers of two", _GPU_ONLY),
+    ),
     _rule(r"\b__managed__\b", "managed variables", "pass a tensor"),
     _rule(r"\b(?:nvcuda|wmma)\s*::", "the wmma namespace", _PORTABLE),
     _rule(r"\bcub\s*::|#\s*include\s*<cub/", "CUB", "write the loop, or " + _GPU_ONLY),
@@ -61,7 +70,7 @@ RULES = (
     ),
     _rule(r"\b(?:CUtensorMap|__wgmma\w*)\b", "tensor maps and wgmma", _GPU_ONLY),
     _rule(
-        r"\bcuda(?:Malloc|Free|Memcpy|Memset|Launch|Device|Stream|Event|GetLast)\w*\s*\(",
+        r"\bcuda(?:Malloc|Free|Memcpy|Memset|Launch|Device|Stream|Event|GetLast)\w*(?<!_t)\s*\(",
         *("the CUDA runtime's host functions", "allocate and copy from Python"),
     ),
 )

@@ -178,3 +178,18 @@ __global__ void misaligned(const float* in, float* out, int n) {
     const int i = thread_index();
     if (i == 0) out[0] = __ldg(reinterpret_cast<const float2*>(in + 1)).x;
 }
+
+// Rows: lengths of vectors and their reciprocals, then Bessel functions.
+__global__ void lengths(const double* a, const double* b, double* out, int n) {
+    const int i = thread_index();
+    if (i >= n) return;
+    const double x[] = {a[i], b[i], 1.0, -2.0, 0.5};
+    const float y[] = {float(a[i]), float(b[i]), 1.0f, -2.0f, 0.5f};
+    const double rows[] = {
+        norm(5, x),           rnorm(5, x),           normf(5, y),
+        rnormf(5, y),         norm(1, x),            norm3d(x[0], x[1], x[2]),
+        cyl_bessel_i0(a[i]),  cyl_bessel_i1(a[i]),   cyl_bessel_i0f(y[0]),
+        cyl_bessel_i1f(y[0]),
+    };
+    for (int row = 0; row < 10; ++row) out[row * n + i] = rows[row];
+}

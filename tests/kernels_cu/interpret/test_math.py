@@ -29,7 +29,7 @@ KERNELS = Elementwise(
     file="math.cu",
     entries=(
         *("unary", "directed<float>", "directed<double>", "to_float", "integer", "video"),
-        *("extrema", "cached", "misaligned", *TO_INTEGERS),
+        *("extrema", "cached", "misaligned", "lengths", *TO_INTEGERS),
         *(f"from_integer<{name}>" for name in FLOAT_INTEGERS),
     ),
 )
@@ -81,6 +81,26 @@ def test_functions_are_within_four_units_in_the_last_place() -> None:
         usual = np.isfinite(expected) & (np.abs(expected) < 3e38)
         assert error[usual].max() <= 4, (index, x[usual][error[usual].argmax()])
         assert np.array_equal(np.isnan(row), np.isnan(expected)), index
+
+
+def test_lengths_and_bessel_functions() -> None:
+    a = np.concatenate([np.linspace(-80, 80, 801), np.array([713.0, -713.0, 1e3, -1e3, np.nan])])
+    b = np.linspace(-3, 7, a.size)
+    inputs = [torch.from_numpy(side) for side in (a, b)]
+    rows = KERNELS.run("lengths", *inputs, dtype=torch.float64, num_rows=10).numpy()
+    length = np.sqrt(a * a + b * b + 1 + 4 + 0.25)
+    bessel = (scipy.special.i0(a), scipy.special.i1(a))
+    single = a.astype(np.float32).astype(np.float64)
+    of_single = (scipy.special.i0(single), scipy.special.i1(single))
+    expected = [length, 1 / length, length, 1 / length, np.abs(a), np.hypot(np.hypot(a, b), 1)]
+    for index, (row, want) in enumerate(zip(rows, [*expected, *bessel, *of_single], strict=True)):
+        is_single = index in (2, 3, 8, 9)
+        fits = np.abs(want) < 3e38 if is_single else np.isfinite(want)
+        rtol = 1e-6 if is_single else 1e-13
+        np.testing.assert_allclose(row[fits], want[fits], rtol=rtol, atol=0, err_msg=str(index))
+        assert np.array_equal(np.isnan(row), np.isnan(want)), index
+    assert rows[6, 803:805].tolist() == [np.inf, np.inf]
+    assert rows[7, 803:805].tolist() == [np.inf, -np.inf]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -38,6 +38,11 @@ def source_of(text: str, *folders: Path) -> KernelSource:
         ("CUtensorMap map;", "tensor maps"),
         ("cudaMalloc(&p, 4);", "the CUDA runtime's host functions"),
         ("#include <cutlass/gemm.h>", "CUTLASS"),
+        ("__barrier_sync(1);", "named barriers"),
+        ("if (__isConstant(p)) return;", "the space of constants"),
+        ("if (__isGridConstant(p)) return;", "the space of constants"),
+        ("#include <cuda_fp4.h>", "floats of 4 and 6 bits"),
+        ("__nv_fp8_e8m0 scale;", "floats of 4 and 6 bits and powers of two"),
     ],
 )
 def test_each_feature_is_named_with_its_line(line: str, expected: str) -> None:
@@ -48,7 +53,15 @@ def test_each_feature_is_named_with_its_line(line: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["// asm", '"asm"', "/* cub:: */", "int asmx;", "#include <cuda/std/cstdint>"]
+    "text",
+    [
+        "// asm",
+        '"asm"',
+        "/* cub:: */",
+        "int asmx;",
+        "#include <cuda/std/cstdint>",
+        "cudaStream_t(p)",
+    ],
 )
 def test_comments_literals_and_other_names_pass(text: str) -> None:
     assert interpreted_arch(source_of(text), lambda _: pytest.fail("nothing was found")) == ARCHS[0]
