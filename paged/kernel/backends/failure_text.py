@@ -13,6 +13,7 @@ from paged.kernel.backends.structures import Report
 MESSAGE, FAULT, OVERFLOW, STOPPED, STRAY_WRITE = 1, 2, 3, 4, 5
 WRITE = 2
 NULL_PAGE_BYTES = 65536
+VECTOR_BYTES = 16
 NEAR_BYTES = 1 << 34
 """Unreadable memory on both sides of each operand's: a nearer address was meant for the operand."""
 
@@ -84,8 +85,21 @@ def _what(report: Report, memory: LaunchMemory, mapped: Sequence[int], timeout_s
         return text
     cause = _CAUSES.get(signal.Signals(report.signal)) if report.signal else None
     if cause is not None:
-        return cause
+        return cause + (_misaligned(memory) if report.signal == signal.SIGILL else "")
     return _access(report, memory, mapped)
+
+
+def _misaligned(memory: LaunchMemory) -> str:
+    """Name the first operand that vector loads of 16 bytes cannot begin at."""
+    for extent in memory.extents:
+        past_bytes = extent.begin % VECTOR_BYTES
+        if past_bytes and extent.end > extent.begin:
+            return (
+                f"; operand {extent.pointer.operand!r} begins {past_bytes} bytes past a multiple "
+                f"of {VECTOR_BYTES}: pass a clone() of it, or have its alignment checked "
+                f"(alignment_bytes, or '// paged: align')"
+            )
+    return ""
 
 
 def _access(report: Report, memory: LaunchMemory, mapped: Sequence[int]) -> str:

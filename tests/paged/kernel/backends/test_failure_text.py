@@ -121,3 +121,17 @@ def test_a_stray_write_has_no_thread(memory: LaunchMemory) -> None:
 def test_without_a_report_the_death_is_told(memory: LaunchMemory) -> None:
     failure = Failure(report=None, mapped=(), death="ended by SIGKILL")
     assert failure_text("k", failure, memory, None, 1.0) == "kernel k: ended by SIGKILL"
+
+
+def test_an_operand_that_vector_loads_cannot_begin_at_is_named() -> None:
+    tensors = {"none": torch.zeros(5)[1:1], "aligned": torch.zeros(8), "odd": torch.zeros(8)[2:]}
+    pointers = tuple(
+        Pointer(operand=name, tensor=t, intent="in", argument_index=i, offset_bytes=0)
+        for i, (name, t) in enumerate(tensors.items())
+    )
+    request = LaunchRequest(
+        entry="k", grid=(1, 1, 1), block=(1, 1, 1), shared_bytes=0, arguments=(), pointers=pointers
+    )
+    text = text_of(Report(failure=FAULT, signal=signal.SIGILL), launch_memory(request))
+    assert "; operand 'odd' begins 8 bytes past a multiple of 16: pass a clone() of it" in text
+    assert "odd" not in text_of(Report(failure=FAULT, signal=signal.SIGFPE), launch_memory(request))
