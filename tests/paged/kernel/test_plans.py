@@ -94,6 +94,22 @@ def test_late_numbers_need_no_new_plan(numbers: dict[str, Any], is_planned: bool
     assert (ready is not None) == is_planned
 
 
+def test_requirements_that_held_once_are_asked_again_for_other_sizes() -> None:
+    plans = Plans(STRUCT)
+    for rows in (4, 2):
+        plans.add(bind(STRUCT, tensors(rows), {"total": 2, "layer": 1}))
+
+    def is_planned(rows: int, **late: int) -> bool:
+        return plans.ready(Given.of(tensors(rows), {"total": 2, "layer": 9, **late})) is not None
+
+    for _ in range(2):
+        assert is_planned(4)
+        assert not is_planned(2)  # layer < 8 + parts, of which there is one
+        assert is_planned(2, layer=8)
+        assert not is_planned(4, layer=10)
+        assert not is_planned(4, window=0)
+
+
 @pytest.mark.parametrize(
     "operands",
     [
