@@ -16,13 +16,15 @@ from paged.scheduler.request import Request, length_only_prompt
 def make_request() -> Callable[..., Request]:
     """Return a factory of requests without token ids."""
 
-    def make(request_id: str, prompt: int, output: int | None, **others: int) -> Request:
+    def make(
+        request_id: str, prompt: int, output: int | None, *, num_sequences: int = 1
+    ) -> Request:
         return Request(
             request_id=request_id,
             prompt_tokens=length_only_prompt(prompt),
             max_new_tokens=64,
             final_new_tokens=output,
-            **others,
+            num_sequences=num_sequences,
         )
 
     return make

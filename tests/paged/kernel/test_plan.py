@@ -10,7 +10,7 @@ import torch
 
 from paged.kernel.binding import bind
 from paged.kernel.instance import requests
-from paged.kernel.plan import Plan, build_of, plan_of, ready_call
+from paged.kernel.plan import Plan, ReadyCall, build_of, plan_of, ready_call
 from paged.kernel.spec import KernelSpec
 from tests.helpers.ready_calls import SPEC, STRUCT, bound, facts, tensors
 
@@ -24,17 +24,23 @@ def plan_for(spec: KernelSpec, operands: list[torch.Tensor | None]) -> Plan:
     return plan_of(binding, requests(binding), LATE)
 
 
+def ready_of(plan: Plan, operands: list[torch.Tensor | None]) -> ReadyCall:
+    ready = plan.ready(operands, VALUES)
+    assert ready is not None, "the addresses of new tensors raise no doubt"
+    return ready
+
+
 @pytest.mark.parametrize("spec", [SPEC, STRUCT], ids=["parameters", "struct"])
 @pytest.mark.parametrize("table", [None, torch.zeros(2, dtype=torch.int32)])
 def test_a_planned_call_equals_a_bound_one(spec: KernelSpec, table: torch.Tensor | None) -> None:
     operands = tensors(table=table)
-    ready = plan_for(spec, tensors(table=table)).ready(operands, VALUES)
+    ready = ready_of(plan_for(spec, tensors(table=table)), operands)
     assert facts(ready) == facts(bound(spec, operands, NUMBERS))
     assert all(launch.device == torch.device("cpu") for launch in ready.launches)
 
 
 def test_numbers_reach_the_arguments() -> None:
-    ready = plan_for(STRUCT, tensors()).ready(tensors(), VALUES)
+    ready = ready_of(plan_for(STRUCT, tensors()), tensors())
     (record,) = bound(STRUCT, tensors(), NUMBERS).launches[0].arguments
     (data,) = ready.launches[0].arguments
     got = np.frombuffer(data.tobytes(), record.dtype)[0]
@@ -64,7 +70,7 @@ def test_the_build_is_types_and_constants() -> None:
 
 def test_calls_share_neither_outputs_nor_arguments() -> None:
     plan, operands = plan_for(STRUCT, tensors()), tensors()
-    first, second = plan.ready(operands, VALUES), plan.ready(operands, VALUES)
+    first, second = ready_of(plan, operands), ready_of(plan, operands)
     assert facts(first) == facts(second)
     assert first.outputs[0].data_ptr() != second.outputs[0].data_ptr()
     assert not np.shares_memory(first.launches[0].arguments[0], second.launches[0].arguments[0])
@@ -73,7 +79,7 @@ def test_calls_share_neither_outputs_nor_arguments() -> None:
 def test_a_plan_keeps_no_tensor_alive() -> None:
     operands = tensors(table=torch.zeros(2, dtype=torch.int32))
     plan = plan_for(STRUCT, operands)
-    call = plan.ready(operands, VALUES)
+    call = ready_of(plan, operands)
     held = [weakref.ref(t) for t in (*operands, *call.outputs) if t is not None]
     del operands, call
     assert [reference() for reference in held] == [None] * 5

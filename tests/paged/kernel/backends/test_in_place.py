@@ -54,9 +54,10 @@ def test_a_failure_leaves_the_process_usable_and_what_was_written(
 
 @pytest.mark.parametrize("way", range(5))
 def test_no_function_of_a_kernel_ends_the_process(way: int) -> None:
-    tensors = {name: updated(torch.zeros(100)) for name in ("source", "target")}
+    source, target = updated(torch.zeros(100)), updated(torch.zeros(100))
     with pytest.raises(KernelRunError, match="the kernel called "):
-        launch(program("failures.cu", CONFIG), "leave", grid=4, **tensors, way=way)
+        built = program("failures.cu", CONFIG)
+        launch(built, "leave", grid=4, source=source, target=target, way=way)
 
 
 def test_a_loop_without_end_is_ended_and_located() -> None:
