@@ -1,0 +1,138 @@
+"""Time of packed linear layers beside torch's, and beside what the machine can do.
+
+The floor is the time to read the weight, or to compute its products, whichever is more: both are
+measured in turn with the layer, on the same threads. Weights are used in turn and do not fit in a
+cache. Times and floors of the same chunk are compared, for a machine is seldom quiet.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from ctypes import c_int, c_int64, c_void_p
+from math import ceil
+
+import numpy as np
+import pytest
+import torch
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.compare import Comparison, Contestant, Rival, Times, race
+from bench.report import Collected
+from paged.kernel.backends.host import HostConfig, load_host
+from paged.kernel.functional import linear
+from paged.kernel.linear_weight import LinearWeight, WeightType
+
+OUT_FEATURES, IN_FEATURES = 1536, 576
+CACHE_BYTES = 64 << 20
+CALLS_PER_ROUND = 10
+NUM_CHUNKS = 5
+ROUNDS_PER_CHUNK = 4
+# Multiply-adds of a thread and round of `paged_host_probe_flops`.
+PROBE_CHAINS = 12
+
+
+def in_turn(calls: list[Callable[[], object]]) -> Callable[[int], list[float]]:
+    """Return rounds of calls that take these in turn, in us for a call."""
+    at = 0
+
+    def rounds(num_rounds: int) -> list[float]:
+        nonlocal at
+        taken: list[float] = []
+        for _ in range(num_rounds):
+            begin_s = time.perf_counter()
+            for _ in range(CALLS_PER_ROUND):
+                calls[at % len(calls)]()
+                at += 1
+            taken.append(1e6 * (time.perf_counter() - begin_s))
+        return taken
+
+    return rounds
+
+
+def floor(num_bytes: int, num_flops: float) -> Rival:
+    """Return rounds that take as long as reading so much, or computing so much."""
+    host = load_host(HostConfig())
+    stream = host.function("paged_host_probe_stream", c_void_p, c_int64, c_void_p, c_int)
+    flops = host.function("paged_host_probe_flops", c_int64, c_void_p, c_int)
+    memory = np.ones(CACHE_BYTES, np.uint8)
+    sums = np.zeros(max(CACHE_BYTES >> 20, host.num_threads), np.float32)
+    probe_rounds = 100_000
+    probe_flops = 2 * host.level.num_lanes * PROBE_CHAINS * probe_rounds * host.num_threads
+
+    def rounds(num_rounds: int) -> list[float]:
+        taken: list[float] = []
+        for _ in range(num_rounds):
+            begin_s = time.perf_counter()
+            stream(memory.ctypes.data, memory.nbytes, sums.ctypes.data, host.num_threads)
+            read_s = time.perf_counter()
+            flops(probe_rounds, sums.ctypes.data, host.num_threads)
+            computed_s = time.perf_counter()
+            reading_s = (read_s - begin_s) * num_bytes / memory.nbytes
+            computing_s = (computed_s - read_s) * num_flops / probe_flops
+            taken.append(1e6 * CALLS_PER_ROUND * max(reading_s, computing_s))
+        return taken
+
+    return rounds
+
+
+def copies(make: Callable[[], torch.Tensor]) -> list[torch.Tensor]:
+    """Return so many tensors that none is in the cache when its turn comes again."""
+    first = make()
+    return [first, *(first.clone() for _ in range(ceil(CACHE_BYTES / first.nbytes)))]
+
+
+@pytest.mark.parametrize("num_rows", [1, 4, 8, 16, 32, 256])
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "float32"])
+def test_linear(
+    dtype: WeightType, num_rows: int, benchmark: BenchmarkFixture, collected: Collected
+) -> None:
+    torch.manual_seed(1)
+    weight, x = torch.randn(OUT_FEATURES, IN_FEATURES), torch.randn(num_rows, IN_FEATURES)
+    packed = LinearWeight.plain(weight).packed(dtype)
+    expected = x.double() @ packed.dequantized().double().T
+    torch.testing.assert_close(linear(x, packed).double(), expected, rtol=0, atol=1e-3)
+
+    def calls(data: torch.Tensor) -> Callable[[], object]:
+        own = LinearWeight(data=data, out_features=OUT_FEATURES, scales=packed.scales)
+        return lambda: linear(x, own)
+
+    def torch_calls(kind: torch.dtype) -> Rival:
+        rows = x.to(kind)
+        return in_turn(
+            [
+                lambda w=w: torch.nn.functional.linear(rows, w)
+                for w in copies(lambda: weight.to(kind))
+            ]
+        )
+
+    ours = in_turn([calls(data) for data in copies(packed.data.clone)])
+    num_flops = 2.0 * num_rows * weight.numel()
+    raced = race(
+        benchmark,
+        Contestant(
+            prepare=lambda: None, run=lambda _: ours(1), work_per_round=float(CALLS_PER_ROUND)
+        ),
+        {
+            "floor": floor(packed.data.nbytes, num_flops),
+            "torch float32": torch_calls(torch.float32),
+            "torch bfloat16": torch_calls(torch.bfloat16),
+        },
+        num_chunks=NUM_CHUNKS,
+        rounds_per_chunk=ROUNDS_PER_CHUNK,
+    )
+    if raced is not None:
+        notes = {name: rates(times, packed, num_flops) for name, times in raced[1].items()}
+        comparison = Comparison(
+            unit="call",
+            ours=raced[0],
+            rivals=raced[1],
+            notes={"ours": rates(raced[0], packed, num_flops), **notes},
+        )
+        collected.keep(benchmark, comparison)
+
+
+def rates(times: Times, packed: LinearWeight, num_flops: float) -> str:
+    """Return GFLOP/s, and GB/s of the packed weight, in the middle round."""
+    gflops = num_flops / times.median_us / 1e3
+    return f"{gflops:.1f} GFLOP/s, {packed.data.nbytes / times.median_us / 1e3:.2f} GB/s"
