@@ -8,6 +8,8 @@ from pathlib import Path
 
 from paged.errors import BackendUnavailable
 
+PROGRAM_MODE = 0o755
+
 
 def cache_dir(kind: str) -> Path:
     """Return the folder of one kind of file, made if absent.
@@ -29,13 +31,25 @@ def cache_dir(kind: str) -> Path:
     return folder
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that other processes see all of it or none; the last writer wins."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as scratch:
-        try:
-            scratch.write(data)
-            scratch.close()
-            os.replace(scratch.name, path)
-        except OSError:
-            Path(scratch.name).unlink(missing_ok=True)
-            raise
+def write_atomically(path: Path, data: bytes, *, is_program: bool = False) -> None:
+    """Write a file so that other processes see all of it or none; the last writer wins.
+
+    The folder is made if absent. Raises BackendUnavailable where the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as scratch:
+            try:
+                scratch.write(data)
+                scratch.close()
+                if is_program:
+                    os.chmod(scratch.name, PROGRAM_MODE)
+                os.replace(scratch.name, path)
+            except OSError:
+                Path(scratch.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise BackendUnavailable(
+            f"cannot write {path}: {error.strerror}; "
+            "set PAGED_CACHE_DIR to a writable folder with room"
+        ) from error

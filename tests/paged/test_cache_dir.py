@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -44,9 +46,29 @@ def test_writing_replaces_a_file_and_leaves_no_scratch(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_no_scratch(tmp_path: Path) -> None:
     path = tmp_path / "taken"
     path.mkdir()
-    with pytest.raises(OSError, match="taken"):
+    with pytest.raises(
+        BackendUnavailable, match=r"cannot write .*taken: Is a directory; set PAGED"
+    ):
         write_atomically(path, b"data")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_was_deleted_is_made_again(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "gone" / "entry", b"data")
+    assert (tmp_path / "gone" / "entry").read_bytes() == b"data"
+
+
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_what_keeps_a_file_from_being_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(BackendUnavailable, match=f"{os.strerror(reason)}; set PAGED_CACHE_DIR"):
+        write_atomically(tmp_path / "entry", b"data")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_folder_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

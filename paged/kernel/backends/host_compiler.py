@@ -9,7 +9,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -85,27 +86,39 @@ class HostCompiler:
     ) -> tuple[bytes | None, str]:
         """Return the binary of a text and the compiler's messages; None where it refused.
 
-        The headers are found, by these names, before any others.
+        The headers are found, by these names, before any others. Raises BackendUnavailable where
+        the compiler has gone or no temporary folder can be had.
         """
-        with tempfile.TemporaryDirectory(prefix="paged-") as name:
-            folder = Path(name)
+        with self._scratch_folder() as folder:
             for header, content in headers.items():
                 (folder / header).parent.mkdir(parents=True, exist_ok=True)
                 (folder / header).write_text(content)
             (folder / "kernel.cpp").write_text(text)
-            command = (*self.command, *self.flags, "kernel.cpp", *arguments, "-o", "kernel.so")
+            # Equal texts give equal bytes, wherever they are compiled.
+            flags = (*self.flags, f"-ffile-prefix-map={folder}=.")
+            command = (*self.command, *flags, "kernel.cpp", *arguments, "-o", "kernel.so")
             done = _run(command, folder)
             library = (folder / "kernel.so").read_bytes() if done.returncode == 0 else None
             return library, done.stderr
 
     def preprocess(self, text: str, arguments: Sequence[str]) -> str | None:
-        """Return a text after the preprocessor; None where it refused."""
-        with tempfile.TemporaryDirectory(prefix="paged-") as name:
-            folder = Path(name)
+        """Return a text after the preprocessor; None where it refused. Raises as `compile`."""
+        with self._scratch_folder() as folder:
             (folder / "kernel.cpp").write_text(text)
             flags = ("-std=c++17", "-w", "-E", "kernel.cpp")
             done = _run((*self.command, *flags, *arguments), folder)
             return done.stdout if done.returncode == 0 else None
+
+    @contextmanager
+    def _scratch_folder(self) -> Generator[Path]:
+        try:
+            with tempfile.TemporaryDirectory(prefix="paged-") as name:
+                yield Path(name)
+        except OSError as error:
+            raise BackendUnavailable(
+                f"cannot run {' '.join(self.command)} in a temporary folder: {error}; "
+                f"set TMPDIR to a writable folder with room"
+            ) from error
 
 
 def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:

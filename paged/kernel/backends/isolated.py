@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from ctypes import sizeof
 from math import prod
 
-from paged.errors import KernelRunError
 from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory, Span
-from paged.kernel.backends.server import Server
+from paged.kernel.backends.server import Server, ServerLost
 from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.sparse_copy import LARGE_BYTES, PAGE_BYTES, copy_in, copy_out
 from paged.kernel.backends.structures import (
@@ -43,8 +42,24 @@ def run_isolated(
     """Run a launch in a child process; return how it failed, or an observed one's counts.
 
     Mutates the tensors that the kernel writes, and the variables, after success only.
-    Raises KernelRunError where no process can be had.
+    Raises KernelRunError where no process can be had. Where that is since files of the cache are
+    gone, they are compiled again first.
     """
+    try:
+        return _run(library, variables, request, memory, settings)
+    except ServerLost:
+        if not library.restore():
+            raise
+    return _run(library, variables, request, memory, settings)
+
+
+def _run(
+    library: KernelLibrary,
+    variables: Variables,
+    request: LaunchRequest,
+    memory: LaunchMemory,
+    settings: Settings,
+) -> Failure | tuple[Counts, ...]:
     image, regions = pack(library, variables.pack(), request, memory, settings)
     order = Order(
         num_control_bytes=len(image),
@@ -60,7 +75,7 @@ def run_isolated(
             copy_in(server.arena, region.offset + region.lead_bytes, span.begin, span.num_bytes)
         answer = server.run(bytes(order) + os.fsencode(library.loaded.path), settings.timeout_s)
         if answer.status < 0:
-            raise KernelRunError(f"cannot start a launch: {answer.message.decode()}")
+            raise ServerLost(f"cannot start a launch: {answer.message.decode()}")
         failure = _outcome(answer.status, server, regions)
         if failure is None:
             _bring_back(server, variables, memory, regions)

@@ -6,11 +6,11 @@ import ctypes
 import hashlib
 from ctypes import c_size_t, c_void_p
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 from paged.cache_dir import cache_dir
 from paged.errors import BackendUnavailable, KernelCompileError, KernelSourceError
-from paged.kernel.backends.checked_file import is_whole, write_checked
+from paged.kernel.backends.checked_file import CheckedFile, keep
 from paged.kernel.backends.host_compiler import (
     OBSERVED_FLAGS,
     OBSERVED_LIBRARIES,
@@ -46,9 +46,10 @@ class Kernel:
 class KernelLibrary:
     """The compiled kernels of one source, loaded."""
 
-    def __init__(self, source: KernelSource, path: Path, runtime: Runtime) -> None:
+    def __init__(self, source: KernelSource, file: CheckedFile, runtime: Runtime) -> None:
         self.runtime = runtime
-        self.loaded = load_library(path, runtime)
+        self.loaded = load_library(file.path, runtime)
+        self._file = file
         self._source = source
         self._kernels = {
             entry: _kernel(self.loaded.handle, number)
@@ -67,6 +68,13 @@ class KernelLibrary:
                 f"no entry {entry!r} in {self._source.name}: it has {', '.join(self._kernels)}"
             )
         return self._kernels[entry]
+
+    def restore(self) -> bool:
+        """Compile again what of its files and the runtime's was lost; return whether any was.
+
+        Raises KernelCompileError where one does not come out as it was.
+        """
+        return any([self.runtime.restore(), self._file.restore()])
 
     def place(self, report: Report) -> tuple[str, int] | None:
         """Return file and line of a failure: as reported, else of the innermost known frame."""
@@ -122,9 +130,8 @@ def build_library(
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_dir("interpret") / f"{key}.so"
-    if not is_whole(path):
-        write_checked(path, _compile(source, compiler, loaded, options))
-    return KernelLibrary(source, path, loaded)
+    file = keep(path, partial(_compile, source, compiler, loaded, options))
+    return KernelLibrary(source, file, loaded)
 
 
 def _compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_void_p
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,8 @@ class LoadedLibrary:
             function = getattr(self.handle, f"{DYNAMIC_SHARED}_address")
             self.module.dynamic_shared = ctypes.cast(function, c_void_p).value
         self.first_values = self.read_values()
+        self.places = self._read_places()
+        """Offset in the values and size in bytes of each variable, by mangled name."""
 
     def read_values(self) -> Bytes:
         """Return a copy of all writable memory of the library, range after range."""
@@ -49,9 +51,7 @@ class LoadedLibrary:
             ctypes.memmove(part.begin, chunk, part.num_bytes)
             at += part.num_bytes
 
-    @cached_property
-    def places(self) -> dict[str, tuple[int, int]]:
-        """Offset in the values and size in bytes of each variable, by mangled name."""
+    def _read_places(self) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
         for name, (address, num_bytes) in variable_places(self.path.read_bytes()).items():
             offset = self._offset(address)

@@ -7,12 +7,12 @@ import hashlib
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from paged.cache_dir import cache_dir
 from paged.errors import KernelCompileError
-from paged.kernel.backends.checked_file import is_whole, write_checked
+from paged.kernel.backends.checked_file import CheckedFile, keep
 from paged.kernel.backends.host_compiler import HostCompiler
 from paged.kernel.backends.server import ServerPool
 from paged.kernel.backends.structures import Module, Operand, Report, Request
@@ -35,12 +35,21 @@ class Runtime:
     Attributes:
         path: its file, which every kernel is linked to.
         servers: processes that isolated launches run below.
+        files: the runtime's and the servers' program.
 
     """
 
     path: Path
     servers: ServerPool
     library: ctypes.CDLL
+    files: tuple[CheckedFile, ...]
+
+    def restore(self) -> bool:
+        """Compile again what of its files was lost; return whether any was.
+
+        Raises KernelCompileError where one does not come out as it was.
+        """
+        return any([file.restore() for file in self.files])
 
 
 def header_fingerprint() -> str:
@@ -50,7 +59,9 @@ def header_fingerprint() -> str:
 
 def load_runtime(compiler: HostCompiler) -> Runtime:
     """Return the runtime, compiled where it is new. Raises KernelCompileError."""
-    return _load(compiler, cache_dir("interpret"))
+    loaded = _load(compiler, cache_dir("interpret"))
+    loaded.restore()
+    return loaded
 
 
 @lru_cache(maxsize=8)
@@ -61,25 +72,24 @@ def _load(compiler: HostCompiler, folder: Path) -> Runtime:
     sources = sorted((INTERPRET_DIR / "runtime").glob("*.cpp"))
     # Checks of alignment are the kernels'; here they would cost each access of an observed one.
     options = ("-O2", "-fexceptions", "-pthread", "-fno-sanitize=alignment")
-    _build(compiler, path, sources, (*options, "-shared", f"-Wl,-soname,{path.name}"))
+    shared = (*options, "-shared", f"-Wl,-soname,{path.name}")
+    linked = (*options, str(path), "-Wl,-rpath,$ORIGIN")
     main = [INTERPRET_DIR / "server" / "main.cpp"]
-    _build(compiler, server, main, (*options, str(path), "-Wl,-rpath,$ORIGIN"))
-    server.chmod(0o755)
-    return Runtime(path, ServerPool(server), _declare(ctypes.CDLL(str(path))))
+    files = (
+        keep(path, partial(_compile, compiler, sources, shared)),
+        keep(server, partial(_compile, compiler, main, linked), is_program=True),
+    )
+    return Runtime(path, ServerPool(server), _declare(ctypes.CDLL(str(path))), files)
 
 
-def _build(
-    compiler: HostCompiler, path: Path, sources: list[Path], options: tuple[str, ...]
-) -> None:
-    if is_whole(path):
-        return
+def _compile(compiler: HostCompiler, sources: list[Path], options: tuple[str, ...]) -> bytes:
     text = "".join(f'#include "{source}"\n' for source in sources)
     image, messages = compiler.compile(text, options, {})
     if image is None:
         raise KernelCompileError(
             f"{' '.join(compiler.command)} cannot compile the interpreter:\n{messages}"
         )
-    write_checked(path, image)
+    return image
 
 
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:

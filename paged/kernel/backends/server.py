@@ -6,6 +6,7 @@ arena, a file in memory that both sides share.
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import select
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from ctypes import sizeof
 from pathlib import Path
 
@@ -30,26 +31,46 @@ GRACE_S = 2.0
 MAX_POLL_S = 3600.0
 
 
+class ServerLost(KernelRunError):
+    """A process that runs launches cannot be started, cannot load a kernel, or has ended."""
+
+
 class Server:
-    """One process, which carries out one launch at a time."""
+    """One process, which carries out one launch at a time. Raises ServerLost without one."""
 
     def __init__(self, program: Path) -> None:
-        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.arena = os.memfd_create("paged-arena")
-        self._text, text_end = os.pipe()
-        os.set_blocking(self._text, False)
-        # Above the numbers they get in the server, so that none overwrites another.
-        given = [_move_up(fd) for fd in (theirs.fileno(), self.arena, text_end)]
-        actions = [
-            (os.POSIX_SPAWN_DUP2, fd, target)
-            for fd, target in zip(given, (ORDER_FD, ARENA_FD, TEXT_FD), strict=True)
-        ]
-        self.pid = os.posix_spawn(
-            str(program), [str(program)], dict(os.environ), file_actions=actions, setpgroup=0
-        )
-        theirs.close()
-        for fd in (*given, text_end):
-            os.close(fd)
+        self._ends = ExitStack()
+        with ExitStack() as passed_on:
+            self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._ends.callback(self._orders.close)
+            passed_on.callback(theirs.close)
+            self.arena = os.memfd_create("paged-arena")
+            self._ends.callback(os.close, self.arena)
+            self._text, text_end = os.pipe()
+            self._ends.callback(os.close, self._text)
+            passed_on.callback(os.close, text_end)
+            os.set_blocking(self._text, False)
+            actions: list[tuple[int, int, int]] = []
+            for fd, target in (
+                (theirs.fileno(), ORDER_FD),
+                (self.arena, ARENA_FD),
+                (text_end, TEXT_FD),
+            ):
+                # Above the numbers they get in the server, so that none overwrites another.
+                moved = _move_up(fd)
+                passed_on.callback(os.close, moved)
+                actions.append((os.POSIX_SPAWN_DUP2, moved, target))
+            self.pid = self._spawn(program, actions)
+
+    def _spawn(self, program: Path, actions: list[tuple[int, int, int]]) -> int:
+        command = [str(program)]
+        try:
+            return os.posix_spawn(
+                program, command, dict(os.environ), file_actions=actions, setpgroup=0
+            )
+        except OSError as error:
+            self.disconnect()
+            raise ServerLost(f"cannot start {program}: {error.strerror}") from error
 
     def close(self) -> None:
         """End the process, and with it a launch that still runs."""
@@ -59,10 +80,8 @@ class Server:
             os.waitpid(self.pid, 0)
 
     def disconnect(self) -> None:
-        """Close this side's ends: an idle process then ends by itself."""
-        self._orders.close()
-        os.close(self.arena)
-        os.close(self._text)
+        """Close this side's ends: an idle process then ends by itself. Once done, does nothing."""
+        self._ends.close()
 
     @property
     def is_alive(self) -> bool:
@@ -88,7 +107,7 @@ class Server:
         """Have a launch carried out, passing on what the kernel prints.
 
         Past the time limit the child is asked to report where it is, then killed.
-        Raises KernelRunError where the server dies.
+        Raises ServerLost where the server dies, KernelRunError where it does not answer.
         """
         self._send(order)
         self._wait_for_answer(timeout_s)
@@ -99,15 +118,15 @@ class Server:
         try:
             self._orders.send(order)
         except OSError as error:
-            raise KernelRunError(f"the launch's server has gone: {error.strerror}") from error
+            raise ServerLost(f"the launch's server has gone: {error.strerror}") from error
 
     def _receive(self) -> Answer:
         try:
             data = self._orders.recv(TEXT_BYTES)
         except OSError as error:
-            raise KernelRunError(f"the launch's server has gone: {error.strerror}") from error
+            raise ServerLost(f"the launch's server has gone: {error.strerror}") from error
         if not data:
-            raise KernelRunError("the launch's server has ended")
+            raise ServerLost("the launch's server has ended")
         return Answer.from_buffer_copy(data)
 
     def _wait_for_answer(self, timeout_s: float) -> None:
@@ -156,6 +175,20 @@ class ServerPool:
         self._idle: list[Server] = []
         self._lock = threading.Lock()
         self._owner = os.getpid()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End the servers that are not at work, but for those of a process that was forked."""
+        with self._lock:
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        for server in self._idle:
+            if self._owner == os.getpid():
+                server.close()
+            else:
+                server.disconnect()
+        self._idle = []
 
     @contextmanager
     def server(self) -> Generator[Server]:
@@ -172,9 +205,8 @@ class ServerPool:
     def _take(self) -> Server:
         with self._lock:
             if self._owner != os.getpid():  # a fork of the process they serve
-                for server in self._idle:
-                    server.disconnect()
-                self._idle, self._owner = [], os.getpid()
+                self._close_idle()
+                self._owner = os.getpid()
             while self._idle:
                 server = self._idle.pop()
                 if server.is_alive:

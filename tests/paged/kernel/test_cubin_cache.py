@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from paged.errors import KernelCompileError
+from paged.errors import BackendUnavailable, KernelCompileError
 from paged.kernel import nvrtc
 from paged.kernel.cubin_cache import cubin, keep, key
 from paged.kernel.nvrtc import Cubin
@@ -126,6 +127,25 @@ def test_a_refusal_is_not_kept(compiled: Compiled, tmp_path: Path) -> None:
             cubin(source, "sm_80")
     assert compiled == ["copy", "copy"]
     assert list((tmp_path / "cache" / "cuda").iterdir()) == []
+
+
+def test_a_folder_deleted_in_use_is_filled_again(compiled: Compiled, tmp_path: Path) -> None:
+    kept = keep(copy_source(), "sm_80")
+    shutil.rmtree(tmp_path / "cache")
+    assert keep(copy_source(), "sm_80") == kept
+    assert kept.path.is_file()
+    assert compiled == ["copy", "copy"]
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_advice(
+    compiled: Compiled, tmp_path: Path
+) -> None:
+    kept = keep(copy_source(), "sm_80")
+    kept.path.unlink()
+    kept.path.mkdir()
+    with pytest.raises(BackendUnavailable, match="set PAGED_CACHE_DIR to a writable folder"):
+        keep(copy_source(), "sm_80")
+    assert compiled == ["copy", "copy"]
 
 
 def test_two_processes_may_compile_the_same_at_once(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_a_failure_leaves_the_process_usable_and_what_was_written(
 @pytest.mark.parametrize("way", range(5))
 def test_no_function_of_a_kernel_ends_the_process(way: int) -> None:
     source, target = updated(torch.zeros(100)), updated(torch.zeros(100))
+    built = program("failures.cu", CONFIG)
     with pytest.raises(KernelRunError, match="the kernel called "):
-        built = program("failures.cu", CONFIG)
         launch(built, "leave", grid=4, source=source, target=target, way=way)
 
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
 
-from paged.kernel.backends.interpret import InterpretConfig
-from tests.helpers.interpreted import Passed, given, launch, program, updated
+from paged.cache_dir import cache_dir
+from paged.errors import KernelRunError
+from paged.kernel.backends.checked_file import is_whole
+from paged.kernel.backends.host_compiler import find_compiler
+from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig, InterpretProgram
+from paged.kernel.backends.runtime_library import load_runtime
+from paged.kernel.source import KernelSource
+from tests.helpers.interpreted import Passed, fresh_program, given, launch, program, updated
 
 FILE = "memory.cu"
 CONFIGS = [
@@ -134,3 +145,87 @@ def test_a_large_dense_input_is_seen_whole() -> None:
     out = torch.zeros(3)
     launch(program(FILE), "ends", block=1, source=given(source), out=updated(out), n=len(source))
     assert out.tolist() == [0.0, float(8 << 20), float((16 << 20) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """A program that has run once, in a cache of its own, and the files of it."""
+
+    program: InterpretProgram
+    library: Path
+    runtime: Path
+    server: Path
+
+    def check(self) -> None:
+        """Launch, and look at the result."""
+        out = torch.zeros(5)
+        launch(self.program, "keep_even", out=updated(out), n=5)
+        assert out.tolist() == [0.0, 0.0, 2.0, 0.0, 4.0]
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for all these tests: a process can load few copies of the runtime."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def cached(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Cached:
+    monkeypatch.setenv("PAGED_CACHE_DIR", str(own_cache))
+    built = fresh_program(FILE)
+    folder = cache_dir("interpret")
+    runtime, server = (next(folder.glob(f"{name}*")) for name in ("libpaged_", "paged_server_"))
+    libraries = [path for path in folder.glob("*.so") if path != runtime]
+    library = next(path for path in libraries if b"keep_even" in path.read_bytes())
+    return Cached(built, library, runtime, server)
+
+
+def lose_idle_servers() -> None:
+    """End the servers that have loaded what they need."""
+    load_runtime(find_compiler()).servers.close()
+
+
+@pytest.mark.parametrize("lost", ["library", "runtime", "server"])
+@pytest.mark.parametrize("damage", ["deleted", "cut off", "overwritten"])
+def test_what_the_cache_loses_in_use_is_compiled_again(
+    cached: Cached, lost: str, damage: str
+) -> None:
+    path: Path = getattr(cached, lost)
+    content = path.read_bytes()
+    lose_idle_servers()
+    path.unlink()
+    if damage != "deleted":
+        path.write_bytes(content[:3000] if damage == "cut off" else bytes(len(content)))
+    cached.check()
+    assert path.read_bytes() == content
+
+
+def test_a_cache_deleted_in_use_is_filled_again(cached: Cached) -> None:
+    cached.check()
+    shutil.rmtree(cached.library.parent.parent)
+    cached.check()  # by a server that has loaded it all
+    lose_idle_servers()
+    cached.check()
+    assert is_whole(cached.library)
+
+
+def test_a_program_may_be_built_after_the_cache_was_deleted(cached: Cached) -> None:
+    shutil.rmtree(cached.library.parent.parent)
+    text = "__global__ void fresh(int* out) { *out = 5; }"
+    source = KernelSource(name="fresh", text=text, entries=("fresh",))
+    out = torch.zeros(1, dtype=torch.int32)
+    launch(InterpretBackend(InterpretConfig()).build(source), "fresh", block=1, out=updated(out))
+    assert out.item() == 5
+
+
+def test_a_server_that_cannot_be_had_is_an_error_though_nothing_is_lost(
+    cached: Cached, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_idle_servers()
+
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "posix_spawn", refuse)
+    with pytest.raises(KernelRunError, match=r"cannot start .*: Resource temporarily unavailable"):
+        cached.check()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,37 @@ def test_an_arena_that_has_become_large_is_freed(pool: ServerPool) -> None:
         server.resize(1 << 30, fresh=False)
         server.shrink()
         assert os.fstat(server.arena).st_size == 0
+
+
+def test_nothing_is_left_open_where_a_server_cannot_be_started(tmp_path: Path) -> None:
+    files, _, children = footprint()
+    with pytest.raises(KernelRunError, match=r"cannot start .*absent: No such file"):
+        Server(tmp_path / "absent")
+    files_after, _, children_after = footprint()
+    assert (files_after, children_after) == (files, children)
+
+
+def test_idle_servers_are_ended_and_others_started_in_their_place(pool: ServerPool) -> None:
+    with pool.server() as server:
+        pass
+    pool.close()
+    assert not server.is_alive
+    server.disconnect()
+    with pool.server() as other:
+        assert other.is_alive
+
+
+def test_nothing_is_said_when_python_ends_with_idle_servers(repository: Path) -> None:
+    code = """
+import paged.kernel.backends.runtime_library as runtime
+from paged.kernel.backends.host_compiler import find_compiler
+with runtime.load_runtime(find_compiler()).servers.server() as server:
+    print(server.pid)
+"""
+    command = [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", code]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert not Path(f"/proc/{done.stdout.strip()}").exists()
 
 
 def test_a_server_ends_with_its_caller(pool: ServerPool) -> None:
