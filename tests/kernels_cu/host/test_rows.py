@@ -57,14 +57,14 @@ def test_a_sum_is_normalized_as_it_would_be_alone(level: HostLevel, num_columns:
 
 
 @levels
-def test_silu_is_right_to_a_few_units_in_the_last_place(level: HostLevel) -> None:
+def test_silu_is_right_to_two_units_in_the_last_place(level: HostLevel) -> None:
     gates = torch.linspace(-87, 100, 200_001)
     gate_up = torch.stack([gates, torch.ones_like(gates)], dim=-1).T.reshape(1, -1).contiguous()
     expected = gates.double() * torch.sigmoid(gates.double())
     with in_level(level):
         got = silu_mul(gate_up)[0].double()
     error = (got - expected).abs() / expected.abs().clamp(min=torch.finfo(torch.float32).tiny)
-    assert error.max() < 4 * EPSILON
+    assert error.max() < 1.7 * EPSILON
 
 
 @levels
