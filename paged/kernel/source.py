@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from paged.errors import KernelSourceError
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+_INCLUDE = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*"
+    r'(?:"(?P<name>[^"\n]+)"|(?P<macro>[A-Za-z_]\w*)[ \t]*(?P<call>\()?)',
+    re.MULTILINE,
+)
+_DEFINE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+("[^"\n]+"|[A-Za-z_]\w*)', re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,23 +57,39 @@ class KernelSource:
     def _headers(self) -> dict[tuple[str, Path], str]:
         """Texts by the name they are included as and the resolved path."""
         found: dict[tuple[str, Path], str] = {}
-        names = _INCLUDE.findall(self.text) + _INCLUDE.findall(self.prelude)
-        waiting = [(name, self.search_dirs) for name in names]
-        while waiting:
-            name, folders = waiting.pop()
-            path = next((d / name for d in folders if (d / name).is_file()), None)
-            if path is None or (name, path.resolve()) in found:
-                continue
-            text = found[name, path.resolve()] = read_source(path)
-            beside = (path.parent, *self.search_dirs)
-            waiting += [(inner, beside) for inner in _INCLUDE.findall(text)]
+        num_known = -1
+        while num_known < len(found):
+            num_known = len(found)
+            texts = [(self.text, self.search_dirs), (self.prelude, self.search_dirs)]
+            texts += [(text, (path.parent, *self.search_dirs)) for (_, path), text in found.items()]
+            macros = _macros(self.defines, (text for text, _ in texts))
+            for text, folders in texts:
+                for name in self._included(text, macros):
+                    path = next((d / name for d in folders if (d / name).is_file()), None)
+                    if path is not None and (name, path.resolve()) not in found:
+                        found[name, path.resolve()] = read_source(path)
         return found
+
+    def _included(self, text: str, macros: Mapping[str, set[str]]) -> Iterator[str]:
+        """Yield the names of the headers that a text may include: macros have several meanings."""
+        for include in _INCLUDE.finditer(text):
+            if include["call"] is not None:
+                raise KernelSourceError(
+                    f"{self.label}: cannot tell which file `{include.group().strip()}..` includes, "
+                    f"and changes of it would go unseen; write its name, or a macro that is one"
+                )
+            if include["name"] is not None:
+                yield include["name"]
+            else:
+                yield from _meanings(include["macro"], macros)
 
     @property
     def headers(self) -> dict[str, str]:
         """Texts of all headers reached by quoted includes, by the name they are included as.
 
-        Names found in none of the search folders are left to the compiler.
+        Names found in none of the search folders are left to the compiler. Where a macro stands for
+        the name, all that it is defined as anywhere are reached. Raises KernelSourceError where one
+        with parameters does.
         """
         return {name: text for (name, _), text in self._headers.items()}
 
@@ -87,6 +109,22 @@ class KernelSource:
         for part in parts:
             digest.update(f"{len(part)}:".encode() + part.encode())
         return digest.hexdigest()
+
+
+def _macros(defines: Iterable[tuple[str, str]], texts: Iterable[str]) -> Mapping[str, set[str]]:
+    """Return all that each macro stands for: literals and names of macros."""
+    macros: dict[str, set[str]] = {}
+    for name, value in (*defines, *(pair for text in texts for pair in _DEFINE.findall(text))):
+        macros.setdefault(name, set()).add(value)
+    return macros
+
+
+def _meanings(macro: str, macros: Mapping[str, set[str]]) -> list[str]:
+    """Return the literals that a macro stands for, by way of others too."""
+    names = [macro]
+    for name in names:
+        names += [value for value in macros.get(name, ()) if value not in names]
+    return sorted(name.strip('"') for name in names if name.startswith('"'))
 
 
 def read_source(path: Path) -> str:

@@ -92,3 +92,38 @@ def test_a_header_beside_the_one_that_includes_it_counts(folder: Path) -> None:
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_bytes(b"\xef\xbb\xbf// paged: op attention\n")
     assert read_source(tmp_path / "k.cu") == "// paged: op attention\n"
+
+
+MACROS = """
+#define HEADER INDIRECT
+#define INDIRECT "a.cuh"
+#ifdef OTHER
+#undef INDIRECT
+#define INDIRECT "deep/b.cuh"  // another
+#endif
+#include HEADER
+#include TOLD
+#include INNER
+#include UNKNOWN
+#define ANGLED <cuda_fp16.h>
+#include ANGLED
+"""
+
+
+def test_headers_named_by_macros_are_followed_to_all_that_they_may_be(folder: Path) -> None:
+    (folder / "a.cuh").write_text('#define INNER "inner.cuh"\n')
+    (folder / "inner.cuh").write_text("// inner\n")
+    (folder / "told.cuh").write_text("// told\n")
+    found = replace(source(folder), text=MACROS, defines=(("TOLD", '"told.cuh"'),))
+    assert set(found.headers) == {"a.cuh", "deep/b.cuh", "c.cuh", "told.cuh", "inner.cuh"}
+    before = found.content_hash
+    (folder / "told.cuh").write_text("// changed\n")
+    assert replace(found).content_hash != before
+
+
+def test_a_header_named_by_a_macro_with_parameters_is_an_error(folder: Path) -> None:
+    text = "#define QUOTED(name) #name\n# include QUOTED(a.cuh)\n"
+    with pytest.raises(
+        KernelSourceError, match=r"k\.cu: cannot tell .* `# include QUOTED\(.*unseen"
+    ):
+        _ = replace(source(folder), text=text).headers

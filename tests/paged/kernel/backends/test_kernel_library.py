@@ -118,7 +118,12 @@ def test_quoted_headers_lie_beside_the_source_or_in_its_folders(tmp_path: Path) 
     (tmp_path / "own.cuh").write_text("#define OWN 1\n")
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "other.cuh").write_text("extern __shared__ int tile[];\n")
-    text = '#include "own.cuh"\n#include "other.cuh"\n__global__ void k(int* p) { *p = tile[OWN]; }'
+    text = """
+#include "own.cuh"
+#define OTHER "other.cuh"
+#include OTHER
+__global__ void k(int* p) { *p = tile[OWN]; }
+"""
     path = tmp_path / "k.cu"
     path.write_text(text)
     source = source_of(text, "k", path=path, include_dirs=(tmp_path / "more",))
