@@ -15,9 +15,17 @@ from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
 from paged.errors import RequestRefused
 from paged.sampling_params import BeamParams, SamplingParams
-from paged.scheduler.request import FinishReason
+from paged.scheduler.batch import Finished, StepResult
+from paged.scheduler.request import FinishReason, Request
 from tests.helpers.hf_model import HfModel, params_from
-from tests.helpers.tiny_llm import StepLog, check_empty, check_every_step, tiny_llm, tiny_model
+from tests.helpers.tiny_llm import (
+    MAX_MODEL_LEN,
+    StepLog,
+    check_empty,
+    check_every_step,
+    tiny_llm,
+    tiny_model,
+)
 
 MAX_TOKENS = 14
 STOP_IDS = [3, 60, 118, 200, 257]
@@ -96,9 +104,16 @@ def _without_padding(row: list[int]) -> list[int]:
 def test_searches_are_those_of_transformers(options: dict[str, Any]) -> None:
     llm, log = llm_of_hf(**options), StepLog()
     llm.engine.observers = (*llm.engine.observers, log)
+    # The model's own end is among the ids; some requests ignore it as such, and name it.
+    assert llm.tokenizer.eos_ids == {STOP_IDS[-1]}
     params = [
-        beam_params(width, ignore_eos=True, stop_token_ids=STOP_IDS, min_tokens=2)
-        for width in WIDTHS
+        beam_params(
+            width,
+            min_tokens=2,
+            ignore_eos=number % 2 == 0,
+            stop_token_ids=STOP_IDS if number % 2 == 0 else STOP_IDS[:-1],
+        )
+        for number, width in enumerate(WIDTHS)
     ]
     # A sequence that is drawn takes part in the same steps.
     drawn = SamplingParams(seed=1, n=2, max_tokens=9, logprobs=2)
@@ -106,9 +121,11 @@ def test_searches_are_those_of_transformers(options: dict[str, Any]) -> None:
     for number, output in enumerate(outputs[:-1]):
         assert [each.tokens for each in output.outputs] == wanted(number)
         for each in output.outputs:
-            is_stopped = each.tokens[-1] in STOP_IDS
+            last = each.tokens[-1]
+            is_stopped = last in STOP_IDS
             assert each.reason == (FinishReason.STOP if is_stopped else FinishReason.LENGTH)
-            assert each.stopped_by == (each.tokens[-1] if is_stopped else None)
+            is_named = last in params[number].stop_token_ids
+            assert each.stopped_by == (last if is_named else None)
     assert [len(each.logprobs or ()) for each in outputs[-1].outputs] == [9, 9]
     check_empty(llm)
     if options.get("num_blocks") == 26:
@@ -179,6 +196,64 @@ def test_searches_are_forgotten_with_their_requests() -> None:
     stream.close()
     llm.generate("another", params)
     assert not executor.searches._running
+    check_empty(llm)
+
+
+class ResultLog:
+    """Observer that keeps what steps came to."""
+
+    def __init__(self, llm: LLM) -> None:
+        self.results: list[StepResult] = []
+        llm.engine.observers = (*llm.engine.observers, self)
+
+    def on_step(self, *, result: StepResult, **_: Any) -> None:
+        self.results.append(result)
+
+    def on_finished(self, finished: Finished, *, now_s: float) -> None: ...
+
+
+def make_request(request_id: str, max_new_tokens: int, num_prompt_tokens: int = 3) -> Request:
+    return Request(
+        request_id=request_id,
+        prompt_tokens=np.arange(num_prompt_tokens, dtype=np.int32),
+        max_new_tokens=max_new_tokens,
+        num_sequences=2,
+        sampling=SamplingParams(beam=BeamParams(width=2), seed=0, ignore_eos=True),
+    )
+
+
+def test_a_search_is_over_where_the_context_ends() -> None:
+    llm = tiny_llm()
+    log = ResultLog(llm)
+    llm.engine.add_request(make_request("a", 10**6, num_prompt_tokens=MAX_MODEL_LEN - 4))
+    while llm.engine.has_work:
+        llm.engine.step()
+    assert [len(result.searches) for result in log.results] == [0, 0, 0, 1]
+    assert [len(output) for output in log.results[-1].searches[0].outputs] == [4, 4]
+
+
+def test_beams_stay_where_they_are_in_the_first_step() -> None:
+    llm = tiny_llm()
+    log = ResultLog(llm)
+    llm.generate("a", SamplingParams(beam=BeamParams(width=3), max_tokens=2))
+    parents = log.results[0].parents
+    assert parents is not None
+    assert parents.tolist() == [0, 1, 2]
+
+
+def test_an_id_used_again_is_another_search() -> None:
+    llm = tiny_llm()
+    log = ResultLog(llm)
+    llm.engine.add_request(make_request("a", 20))
+    for _ in range(5):
+        llm.engine.step()
+    llm.engine.abort("a")
+    # The end of the first is told in the step that admits the second.
+    llm.engine.add_request(make_request("a", 6))
+    while llm.engine.has_work:
+        assert not any(each.error for each in llm.engine.step())
+    (ended,) = log.results[-1].searches
+    assert [len(output) for output in ended.outputs] == [6, 6]
     check_empty(llm)
 
 
