@@ -94,9 +94,8 @@ def _draw(scores: torch.Tensor, rows: SampleRows, part: IndexArray) -> torch.Ten
         sums = _sums(scores, floors)
     numbers = uniforms(rows.seed[part], rows.sequence_index[part], rows.draw_index[part])
     totals = sums[:, -1:]
+    # Below the total, even for the largest number, 1 - 2**-53: so some sum exceeds it.
     targets = torch.as_tensor(numbers, device=device)[:, None] * totals
-    # Rounding may lift a number just below 1 to the total, which no sum exceeds.
-    targets = torch.minimum(targets, torch.nextafter(totals, torch.zeros_like(totals)))
     return torch.searchsorted(sums, targets, right=True)[:, 0]
 
 

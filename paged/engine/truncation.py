@@ -51,13 +51,10 @@ def least_in_nucleus(
     while len(pending):
         count = min(count, vocab_size)
         best = scores[pending].topk(count, dim=1).values
-        weights = torch.exp(best).masked_fill(best < floors[pending], 0.0)
-        sums = weights.cumsum(1, dtype=torch.float64)
+        sums = torch.exp(best).double().cumsum(1)
         # How many are needed: those with less than the wanted sum up to them, and one more.
         num_short = (sums < wanted[pending]).sum(1, keepdim=True)
-        is_found = (
-            (num_short < count)[:, 0] | (best[:, -1] < floors[pending, 0]) | (count == vocab_size)
-        )
+        is_found = (num_short < count)[:, 0] | (count == vocab_size)
         last = best.gather(1, num_short.clamp(max=count - 1))
         found = pending[is_found]
         floors[found] = torch.maximum(floors[found], last[is_found])

@@ -199,6 +199,14 @@ def test_searches_are_forgotten_with_their_requests() -> None:
     check_empty(llm)
 
 
+def test_the_model_s_own_end_can_be_ignored() -> None:
+    params = beam_params(WIDTHS[1], ignore_eos=True)
+    (output,) = llm_of_hf().generate([PROMPTS[1]], params)
+    assert {(len(each.tokens), each.reason) for each in output.outputs} == {
+        (MAX_TOKENS, FinishReason.LENGTH)
+    }
+
+
 class ResultLog:
     """Observer that keeps what steps came to."""
 

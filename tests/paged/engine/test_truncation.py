@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paged.engine import truncation
 from paged.engine.truncation import least_in_nucleus, least_scores
 from paged.sampling_params import SamplingParams
 from tests.helpers.sampling_oracle import distribution
@@ -73,7 +73,9 @@ def test_top_p_counts_what_the_others_left() -> None:
     assert kept([row], min_p=0.7, top_p=0.55) == [[0]]
 
 
-def test_flat_rows_look_at_more_candidates(monkeypatch) -> None:
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the list of how many candidates were looked at, in each pass."""
     counts: list[int] = []
     topk = torch.Tensor.topk
 
@@ -82,6 +84,10 @@ def test_flat_rows_look_at_more_candidates(monkeypatch) -> None:
         return topk(scores, count, dim=dim)
 
     monkeypatch.setattr(torch.Tensor, "topk", counted)
+    return counts
+
+
+def test_flat_rows_look_at_more_candidates(counts: list[int]) -> None:
     flat = (-1e-4 * np.arange(4096.0)).tolist()
     steep = (-1.0 * np.arange(4096.0)).tolist()
     found = kept([flat, steep], top_p=0.9)
@@ -89,7 +95,28 @@ def test_flat_rows_look_at_more_candidates(monkeypatch) -> None:
     weights = np.exp(flat).cumsum()
     assert len(found[0]) == int((weights < 0.9 * weights[-1]).sum()) + 1
     assert found[1] == [0, 1, 2]
-    assert truncation._FIRST_CANDIDATES == 64
+
+
+def nucleus(scores: list[float], *, total: float, floor: float, top_p: float) -> float:
+    return least_in_nucleus(
+        torch.tensor([scores]),
+        torch.tensor([[total]], dtype=torch.float64),
+        torch.tensor([[floor]]),
+        np.array([top_p]),
+    ).item()
+
+
+def test_a_sum_that_is_reached_exactly_is_enough() -> None:
+    assert nucleus([-5.0, 0.0], total=2.0, floor=-torch.inf, top_p=0.5) == 0.0
+
+
+def test_what_rounding_leaves_short_of_the_total_brings_nothing_back() -> None:
+    assert nucleus([-5.0, 0.0], total=1.1, floor=-1.0, top_p=1.0 - 1e-16) == -1.0
+
+
+def test_steep_rows_look_at_few_candidates(counts: list[int]) -> None:
+    assert kept([(-1.0 * np.arange(4096.0)).tolist()], top_p=0.9) == [[0, 1, 2]]
+    assert counts == [64]
 
 
 @given(
