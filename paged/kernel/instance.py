@@ -56,6 +56,7 @@ def source_of(
         defines=tuple((n.upper(), v) for n, v in chosen.items() if n not in braced(spec)),
         entries=tuple(dict.fromkeys(entry_of(spec, launch, chosen) for launch in spec.launches)),
         include_dirs=spec.include_dirs,
+        operands=tuple(operand.name for operand in spec.operands if not operand.is_variable),
     )
 
 

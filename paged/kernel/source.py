@@ -31,6 +31,7 @@ class KernelSource:
         defines: macros as (name, value), in order.
         entries: kernels to make callable: names, or template expressions `scale<float, 4>`.
         include_dirs: where quoted includes are looked up, after the file's own folder.
+        operands: names of those whose addresses kernels are passed, for messages.
 
     """
 
@@ -41,6 +42,7 @@ class KernelSource:
     defines: tuple[tuple[str, str], ...] = ()
     entries: tuple[str, ...]
     include_dirs: tuple[Path, ...] = field(default=())
+    operands: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -101,7 +103,7 @@ class KernelSource:
 
     @cached_property
     def content_hash(self) -> str:
-        """Hash of everything above except the name: equal hashes compile to equal code."""
+        """Hash of everything above that is compiled: equal hashes compile to equal code."""
         digest = hashlib.sha256()
         parts = [self.text, self.prelude, repr(self.defines), repr(self.entries), self.label]
         found = sorted((name, text) for (name, _), text in self._headers.items())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ctypes import Array, c_uint32
 from dataclasses import dataclass
 
+from paged.kernel.backends.access_text import AccessText
 from paged.kernel.backends.launch_memory import LaunchMemory
 from paged.kernel.backends.structures import Report
 
@@ -49,7 +50,7 @@ class Failure:
 def failure_text(
     kernel: str,
     failure: Failure,
-    memory: LaunchMemory,
+    access_text: AccessText,
     place: tuple[str, int] | None,
     timeout_s: float,
 ) -> str:
@@ -57,7 +58,7 @@ def failure_text(
     report = failure.report
     if report is None:
         return f"kernel {kernel}: {failure.death}"
-    what, _, rest = _what(report, memory, failure.mapped, timeout_s).partition("\n")
+    what, _, rest = _what(report, access_text, timeout_s).partition("\n")
     where = [] if place is None else [f"at {place[0]}:{place[1]}"]
     if report.failure != STRAY_WRITE:
         where.append(f"block {_triple(report.block)}")
@@ -72,7 +73,7 @@ def _triple(values: Array[c_uint32]) -> str:
     return "({}, {}, {})".format(*values)
 
 
-def _what(report: Report, memory: LaunchMemory, mapped: Sequence[int], timeout_s: float) -> str:
+def _what(report: Report, access_text: AccessText, timeout_s: float) -> str:
     text = report.text.decode(errors="replace")
     if report.failure == STOPPED:
         return (
@@ -85,8 +86,8 @@ def _what(report: Report, memory: LaunchMemory, mapped: Sequence[int], timeout_s
         return text
     cause = _CAUSES.get(signal.Signals(report.signal)) if report.signal else None
     if cause is not None:
-        return cause + (_misaligned(memory) if report.signal == signal.SIGILL else "")
-    return _access(report, memory, mapped)
+        return cause + (_misaligned(access_text.memory) if report.signal == signal.SIGILL else "")
+    return _access(report, access_text)
 
 
 def _misaligned(memory: LaunchMemory) -> str:
@@ -102,49 +103,11 @@ def _misaligned(memory: LaunchMemory) -> str:
     return ""
 
 
-def _access(report: Report, memory: LaunchMemory, mapped: Sequence[int]) -> str:
+def _access(report: Report, access_text: AccessText) -> str:
     verb = "wrote to" if report.access == WRITE else "read from"
     if not report.has_address:
-        return "used an address that no memory can have; is a pointer uninitialised?"
-    address = report.address
-    if address < NULL_PAGE_BYTES:
-        return f"{verb} a null pointer (address {address:#x}); was an optional operand left out?"
-    nearest = min(
-        (_distance(memory, i, mapped, address) for i in range(len(memory.extents))),
-        default=None,
-    )
-    if nearest is None or nearest[0] > NEAR_BYTES:
-        return f"{verb} address {address:#x}, which belongs to no operand"
-    _, text = nearest
-    return f"{verb} {text}"
-
-
-def _distance(
-    memory: LaunchMemory, index: int, mapped: Sequence[int], address: int
-) -> tuple[int, str]:
-    """Return how far outside of an operand an address lies, in bytes, and a text."""
-    extent = memory.extents[index]
-    span = memory.span_of[index]
-    begin = mapped[span] + extent.begin - memory.spans[span].begin
-    end = begin + extent.end - extent.begin
-    element_bytes = extent.pointer.tensor.element_size()
-    name = extent.pointer.operand
-    if begin <= address < end:
-        element = (address - begin) // element_bytes
-        intent = extent.pointer.intent
-        return 0, (
-            f"operand {name!r}, {address - begin} bytes from its start (element {element} in "
-            f"memory), which is declared {intent!r}"
+        return (
+            "used an address that no memory can have; was a pointer, or an index with large "
+            "steps, never written?"
         )
-    if address >= end:
-        # The first byte behind it is 0 elements past its last one's end.
-        past = address - end
-        return past + 1, (
-            f"{past} bytes ({past // element_bytes} elements) past the end of operand {name!r}, "
-            f"which has {end - begin} bytes"
-        )
-    before = begin - address
-    return before, (
-        f"{before} bytes ({-(-before // element_bytes)} elements) before the start of operand "
-        f"{name!r}, which has {end - begin} bytes"
-    )
+    return f"{verb} {access_text.of_address(report.address)}"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from paged.errors import ConfigError, KernelRunError, KernelTimeout, OperandError
+from paged.kernel.backends.access_text import AccessText
 from paged.kernel.backends.failure_text import Failure, failure_text
 from paged.kernel.backends.host_compiler import find_compiler
 from paged.kernel.backends.in_place import run_in_place
@@ -135,7 +136,19 @@ class InterpretProgram:
             return ended
         place = None if ended.report is None else self._library.place(ended.report)
         error = KernelTimeout if ended.is_timeout else KernelRunError
-        raise error(failure_text(request.entry, ended, memory, place, self._config.timeout_s))
+        access_text = AccessText(
+            memory=memory,
+            mapped=ended.mapped,
+            left_out=self._left_out(request),
+            poison=self._config.poison,
+        )
+        timeout_s = self._config.timeout_s
+        raise error(failure_text(request.entry, ended, access_text, place, timeout_s))
+
+    def _left_out(self, request: LaunchRequest) -> list[str]:
+        """Return the names of operands that a launch has no memory of."""
+        given = {pointer.operand for pointer in request.pointers}
+        return [name for name in self._library.source.operands if name not in given]
 
     def write_variable(self, name: str, value: npt.NDArray[Any]) -> None:
         """Set a variable at namespace scope; later launches see it.

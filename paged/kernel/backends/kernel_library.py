@@ -50,7 +50,7 @@ class KernelLibrary:
         self.runtime = runtime
         self.loaded = load_library(file.path, runtime)
         self._file = file
-        self._source = source
+        self.source = source
         self._kernels = {
             entry: _kernel(self.loaded.handle, number)
             for number, entry in enumerate(source.entries)
@@ -65,7 +65,7 @@ class KernelLibrary:
         """Return an entry. Raises KernelSourceError where the source was built without it."""
         if entry not in self._kernels:
             raise KernelSourceError(
-                f"no entry {entry!r} in {self._source.name}: it has {', '.join(self._kernels)}"
+                f"no entry {entry!r} in {self.source.name}: it has {', '.join(self._kernels)}"
             )
         return self._kernels[entry]
 
@@ -81,8 +81,8 @@ class KernelLibrary:
         if report.line > 0:
             return report.file.decode(errors="replace"), report.line
         offsets = report.frames[: report.num_frames]
-        headers = {*self._source.headers, *map(str, self._source.files)}
-        return source_line(self.loaded.path, offsets, {self._source.label, *headers})
+        headers = {*self.source.headers, *map(str, self.source.files)}
+        return source_line(self.loaded.path, offsets, {self.source.label, *headers})
 
 
 def _kernel(library: ctypes.CDLL, number: int) -> Kernel:

@@ -7,6 +7,7 @@ import signal
 import pytest
 import torch
 
+from paged.kernel.backends.access_text import AccessText
 from paged.kernel.backends.failure_text import (
     FAULT,
     MESSAGE,
@@ -44,7 +45,11 @@ def begin_of(memory: LaunchMemory, index: int) -> int:
 
 def text_of(report: Report, memory: LaunchMemory, place: tuple[str, int] | None = None) -> str:
     failure = Failure(report=report, mapped=MAPPED, death="")
-    return failure_text("k", failure, memory, place, 2.0)
+    return failure_text("k", failure, access_text(memory), place, 2.0)
+
+
+def access_text(memory: LaunchMemory) -> AccessText:
+    return AccessText(memory=memory, mapped=MAPPED, left_out=(), poison=0xFF)
 
 
 def fault(address: int, *, write: bool = False) -> Report:
@@ -120,7 +125,8 @@ def test_a_stray_write_has_no_thread(memory: LaunchMemory) -> None:
 
 def test_without_a_report_the_death_is_told(memory: LaunchMemory) -> None:
     failure = Failure(report=None, mapped=(), death="ended by SIGKILL")
-    assert failure_text("k", failure, memory, None, 1.0) == "kernel k: ended by SIGKILL"
+    text = failure_text("k", failure, access_text(memory), None, 1.0)
+    assert text == "kernel k: ended by SIGKILL"
 
 
 def test_an_operand_that_vector_loads_cannot_begin_at_is_named() -> None:
