@@ -14,7 +14,7 @@ DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help fragmentation test check gate bench bench-peers gpu clean
+.PHONY: help fragmentation test check soak gate bench bench-peers gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -30,6 +30,9 @@ check: $(DEV) ## format, lint, types, then all tests
 	$(PY) -m ruff check .
 	$(PY) -m pyright
 	$(TESTS) $(ARGS)
+
+soak: $(DEV) ## ten thousand requests with failures, which take minutes
+	$(PY) -m pytest -m soak $(ARGS)
 
 gate: $(DEV) ## compile every kernel at every type and size for every GPU, without one
 	$(VENV)/bin/paged kernels compile --full --quiet $(ARGS)
