@@ -9,7 +9,7 @@ import pytest
 
 from paged.engine.sample_rows import SampleRows
 from paged.engine.sampling_table import SamplingTable
-from paged.sampling_params import SamplingParams
+from paged.sampling_params import BeamParams, SamplingParams
 
 TOKENS = np.arange(32, dtype=np.int32).reshape(4, 8)
 
@@ -51,9 +51,10 @@ def test_parameters_come_in_the_order_of_the_rows(table: SamplingTable) -> None:
     assert len(found.logprob_rows) == 0
 
 
-def test_tiny_temperatures_are_stored_as_greedy(table: SamplingTable) -> None:
+def test_tiny_temperatures_and_beams_are_stored_as_greedy(table: SamplingTable) -> None:
     admit(table, [0], temperature=1e-6)
-    assert select(table, [0]).temperature.tolist() == [0.0]
+    admit(table, [1], beam=BeamParams(width=2))
+    assert select(table, [0, 1]).temperature.tolist() == [0.0, 0.0]
 
 
 def test_a_row_used_again_has_nothing_of_its_last_sequence(table: SamplingTable) -> None:
