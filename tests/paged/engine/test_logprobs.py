@@ -82,7 +82,6 @@ def two_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("two_threads")
 def test_a_row_does_not_know_its_neighbours() -> None:
-    # torch.sum gives a row alone to all threads and would fail here.
     for vocab_size in (3, 1003, 49152):
         logits = random_logits(17, vocab_size, seed=1)
         relative, log_sums = normalizers(logits)
