@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from model_zoo.init import random_params
@@ -20,9 +21,11 @@ def test_every_tensor_has_a_path() -> None:
     assert len(found) == 4 + 6 * CONFIG.num_layers
 
 
-def test_bytes_are_those_of_all_weights_and_of_the_table_of_angles() -> None:
+@pytest.mark.parametrize("name", [None, "qkv_bias", "o_bias", "mlp_bias", "qk_norm"])
+def test_bytes_are_those_of_all_weights_and_of_the_table_of_angles(name: str | None) -> None:
+    config = CONFIG if name is None else replace(CONFIG, **{name: True})
     table_bytes = 4 * CONFIG.max_model_len * CONFIG.rope.rotary_dim
-    assert num_bytes(random_params(CONFIG)) == CONFIG.shape.weight_bytes + table_bytes
+    assert num_bytes(random_params(config)) == config.shape.weight_bytes + table_bytes
 
 
 def test_shared_memory_counts_once() -> None:

@@ -112,6 +112,20 @@ def test_frequencies_are_those_of_transformers(
     torch.testing.assert_close(cos_sin_table(rope, 1)[0, 0], torch.tensor(magnitude))
 
 
+@pytest.mark.parametrize(
+    "further",
+    [
+        # a ramp of no length, and one whose end is past the last pair
+        {"beta_fast": 2.0, "beta_slow": 2.0, "truncate": False},
+        {"rope_theta": 4.0, "original_max_position_embeddings": 4096, "beta_fast": 1000.0},
+    ],
+)
+def test_ramps_of_yarn_end_where_those_of_transformers_do(further: dict[str, Any]) -> None:
+    rope, theirs = both(**{"rope_type": "yarn", "rope_theta": 100.0, **SCALINGS["yarn"], **further})
+    frequencies, _ = ROPE_INIT_FUNCTIONS["yarn"](theirs, torch.device("cpu"))
+    torch.testing.assert_close(inverse_frequencies(rope, 128), frequencies, rtol=1e-6, atol=0)
+
+
 def test_longrope_takes_the_long_factors_past_the_length_in_training() -> None:
     rope, _ = both(rope_type="longrope", rope_theta=100.0, **SCALINGS["longrope"])
     assert isinstance(rope.scaling, LongRopeScaling)
