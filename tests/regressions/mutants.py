@@ -145,8 +145,8 @@ MUTANTS = (
     Mutant(
         test="test_moves_without_tokens.py",
         source="engine/engine.py",
-        old="        if batch.num_seqs or batch.num_moves:\n",
-        new="        if batch.num_seqs:\n",
+        old="        if not batch.num_seqs and not batch.num_moves:\n",
+        new="        if not batch.num_seqs:\n",
     ),
     Mutant(
         test="test_often_used_parent.py",
