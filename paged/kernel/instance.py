@@ -13,7 +13,7 @@ from paged.kernel.binding import INT32_MAX, Binding
 from paged.kernel.dtypes import element_type
 from paged.kernel.expression import expression
 from paged.kernel.launch import Extent, LaunchRequest
-from paged.kernel.record import headers, pack, struct_text
+from paged.kernel.record import headers, pack, parameters, struct_text
 from paged.kernel.source import KernelSource
 from paged.kernel.spec import Expressions, KernelSpec, Launch, expressions
 
@@ -56,6 +56,7 @@ def source_of(
         defines=tuple((n.upper(), v) for n, v in chosen.items() if n not in braced(spec)),
         entries=tuple(dict.fromkeys(entry_of(spec, launch, chosen) for launch in spec.launches)),
         include_dirs=spec.include_dirs,
+        parameters=parameters(spec, types),
         operands=tuple(operand.name for operand in spec.operands if not operand.is_variable),
     )
 

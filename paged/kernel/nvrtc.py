@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paged.errors import KernelCompileError
-from paged.kernel.entries import entry_hints
+from paged.kernel.parameters import explained, parameter_check
 from paged.kernel.source import KernelSource
 from paged.kernel.toolkit import Toolkit, find_toolkit, show
 
@@ -71,7 +71,7 @@ def compile_cubin(source: KernelSource, arch: str) -> Cubin:
         if not compiled:
             raise KernelCompileError(
                 f"NVRTC {show(toolkit.version)} refused {source.label} for {arch} "
-                f"(entries: {', '.join(source.entries)}):\n{entry_hints(source)}{program.log()}"
+                f"(entries: {', '.join(source.entries)}):\n{explained(source, program.log())}"
             )
         symbols = tuple((entry, program.symbol(entry)) for entry in source.entries)
         return Cubin(arch=arch, image=program.image(), symbols=symbols, log=program.log())
@@ -159,10 +159,10 @@ class _Program:
 
 
 def translation_unit(source: KernelSource) -> str:
-    """Return the text that is compiled: prelude and text, each under its own line numbers."""
+    """Return the text that is compiled: prelude, text and check, under their own line numbers."""
     return (
         f'#line 1 "<prelude of {source.name}>"\n{source.prelude}\n'
-        f"#line 1 {json.dumps(source.label)}\n{source.text}"
+        f"#line 1 {json.dumps(source.label)}\n{source.text}\n{parameter_check(source)}"
     )
 
 

@@ -16,6 +16,7 @@ import torch
 from paged.kernel.binding import Binding, Number
 from paged.kernel.dtypes import element_type
 from paged.kernel.launch import Argument, Pointer
+from paged.kernel.source import Parameter
 from paged.kernel.spec import KernelSpec, Operand
 
 _ADDRESS = "uint64"
@@ -130,6 +131,25 @@ def headers(spec: KernelSpec, types: Mapping[str, str]) -> list[str]:
     names = {types.get(o.dtype, o.dtype) for o in spec.operands}
     found = sorted({h for h in (element_type(n).header for n in names) if h is not None})
     return [f"#include <{header}>" for header in found]
+
+
+def parameters(spec: KernelSpec, types: Mapping[str, str]) -> tuple[Parameter, ...]:
+    """Return what the spec's kernels are passed, with types chosen."""
+    if spec.passing == "struct":
+        return (Parameter(what="the parameter struct", cuda=spec.struct_name),)
+    by_name = {slot.name: slot for slot in slots(spec)}
+    return tuple(_parameter(by_name[name], types) for name in places(spec))
+
+
+def _parameter(slot: Slot, types: Mapping[str, str]) -> Parameter:
+    if slot.of is None:
+        return Parameter(what=f"{slot.name!r} of {slot.numpy}", cuda=slot.cuda)
+    if slot.count is not None:
+        return Parameter(what=f"the strides {slot.name!r}", cuda=None)
+    dtype = types.get(slot.of.dtype, slot.of.dtype)
+    const = "const " if slot.of.intent == "in" else ""
+    cuda = f"{const}{element_type(dtype).cuda}*"
+    return Parameter(what=f"operand {slot.name!r} of {dtype}", cuda=cuda)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

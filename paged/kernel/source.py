@@ -19,6 +19,20 @@ _INCLUDE = re.compile(
 _DEFINE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+("[^"\n]+"|[A-Za-z_]\w*)', re.MULTILINE)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """What a kernel is passed as one parameter.
+
+    Attributes:
+        what: how messages call it.
+        cuda: its C++ type, or None where it has a layout of its own.
+
+    """
+
+    what: str
+    cuda: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class KernelSource:
     """One translation unit: text, macros and the kernels wanted from it.
@@ -31,6 +45,7 @@ class KernelSource:
         defines: macros as (name, value), in order.
         entries: kernels to make callable: names, or template expressions `scale<float, 4>`.
         include_dirs: where quoted includes are looked up, after the file's own folder.
+        parameters: what each of the entries is passed, in order; None where that is not known.
         operands: names of those whose addresses kernels are passed, for messages.
 
     """
@@ -42,6 +57,7 @@ class KernelSource:
     defines: tuple[tuple[str, str], ...] = ()
     entries: tuple[str, ...]
     include_dirs: tuple[Path, ...] = field(default=())
+    parameters: tuple[Parameter, ...] | None = None
     operands: tuple[str, ...] = ()
 
     @property
@@ -106,6 +122,7 @@ class KernelSource:
         """Hash of everything above that is compiled: equal hashes compile to equal code."""
         digest = hashlib.sha256()
         parts = [self.text, self.prelude, repr(self.defines), repr(self.entries), self.label]
+        parts.append(repr(self.parameters))
         found = sorted((name, text) for (name, _), text in self._headers.items())
         parts += [text for pair in found for text in pair]
         for part in parts:

@@ -27,7 +27,7 @@ from paged.kernel.backends.runtime_library import (
 from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
 from paged.kernel.backends.translation import reads_volatile, translate, translate_headers
-from paged.kernel.entries import entry_hints
+from paged.kernel.parameters import explained, parameter_check
 from paged.kernel.source import KernelSource
 
 MAX_PARAMETERS = 1024
@@ -142,7 +142,7 @@ def _compile(
         *("-I", str(INCLUDE_DIR)),
         *(option for folder in source.search_dirs for option in ("-iquote", str(folder.resolve()))),
     ]
-    text = translate(source)
+    text = translate(source) + parameter_check(source)
     arch = interpreted_arch(source, lambda n: compiler.preprocess(text, [*options, _define(n)]))
     options.append(_define(arch))
     # The runtime lies beside the library: found by name, wherever the folder is. What is declared
@@ -156,7 +156,7 @@ def _compile(
     if image is None:
         raise KernelCompileError(
             f"{' '.join(compiler.command)} cannot compile {source.label}:\n"
-            f"{entry_hints(source)}{messages}"
+            f"{explained(source, messages)}"
         )
     return image
 
