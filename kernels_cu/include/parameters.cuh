@@ -180,8 +180,8 @@ struct paged_check<paged_entry, paged_list<paged_given...>, paged_list<paged_tak
     using paged_values_into = typename paged_values<paged_entry, paged_size>::
         template paged_into<paged_taken_size, paged_taken...>;
     static constexpr bool paged_is_checked = paged_values_into::paged_is_checked;
-    using paged_compared =
-        typename paged_when<paged_size == paged_taken_size, paged_list<paged_taken...>>::paged_result;
+    using paged_compared = typename paged_when<paged_size == paged_taken_size,
+                                               paged_list<paged_taken...>>::paged_result;
     static constexpr bool paged_are_checked =
         paged_pairs<paged_entry, 0, paged_list<paged_given...>, paged_compared>::paged_is_checked;
 };
