@@ -121,11 +121,14 @@ _KINDS = (
 ALLOCATORS: dict[str, AllocatorKind] = {kind.name: kind for kind in _KINDS}
 
 
+def find_allocator(name: str) -> AllocatorKind:
+    """Look an allocation policy up. Raises ConfigError, which lists them."""
+    kind = ALLOCATORS.get(name)
+    if kind is None:
+        raise ConfigError(f"unknown allocator {name!r:.40}; choose from {', '.join(ALLOCATORS)}")
+    return kind
+
+
 def make_allocator(config: CacheConfig, *, max_rows: int) -> Allocator:
     """Build the allocator that config names. Raises ConfigError for unknown names."""
-    kind = ALLOCATORS.get(config.allocator)
-    if kind is None:
-        raise ConfigError(
-            f"unknown allocator {config.allocator!r}; choose from {', '.join(ALLOCATORS)}"
-        )
-    return kind.build(config, max_rows)
+    return find_allocator(config.allocator).build(config, max_rows)

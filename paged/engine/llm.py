@@ -76,8 +76,10 @@ class LLM:
         Raises: RequestRefused, before anything runs; RequestFailed at the end, where a step
             failed and took some of the requests with it.
         """
-        requests = self._requests(_prompts(prompts), params, priority=priority)
-        return self._finish(requests, _texts(prompts), show_progress=show_progress)
+        each = _prompts(prompts)
+        requests = self._requests(each, params, priority=priority)
+        texts = [prompt if isinstance(prompt, str) else None for prompt in each]
+        return self._finish(requests, texts, show_progress=show_progress)
 
     def chat(
         self,
@@ -186,10 +188,6 @@ def _prompts(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
     if items and not isinstance(items[0], str | Sequence) and not hasattr(items[0], "__len__"):
         return [cast("list[int]", items)]
     return cast("list[Prompt]", items)
-
-
-def _texts(prompts: Prompt | Sequence[Prompt]) -> list[str | None]:
-    return [prompt if isinstance(prompt, str) else None for prompt in _prompts(prompts)]
 
 
 def _chats(messages: Chat | Sequence[Chat]) -> list[Chat]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from paged.allocator.registry import ALLOCATORS
+from paged.allocator.registry import find_allocator
 from paged.config import CacheConfig, SchedulerConfig
 from paged.errors import ConfigError
 
@@ -61,10 +61,7 @@ class LLMConfig:
                 raise ConfigError(
                     f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r:.40}"
                 )
-        if self.allocator not in ALLOCATORS:
-            raise ConfigError(
-                f"unknown allocator {self.allocator!r:.40}; choose from {', '.join(ALLOCATORS)}"
-            )
+        find_allocator(self.allocator)
         for name in ("num_blocks", "kv_cache_memory_bytes", "max_model_len", "num_threads"):
             value = getattr(self, name)
             if value is not None and value < 1:

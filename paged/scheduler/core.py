@@ -84,8 +84,20 @@ class SchedulerCore:
         else:
             self.allocator.release(rows)
 
+    def is_idle(self, state: RequestState) -> bool:
+        """Say whether a request waits, in the queue or on the host, and takes no part in steps."""
+        return state.request.request_id in self.waiting or state in self.swapped
+
+    def withdraw(self, state: RequestState) -> None:
+        """Take a request out of where it may wait."""
+        if state.request.request_id in self.waiting:
+            self.waiting.remove(state)
+        elif state in self.swapped:
+            self.swapped.remove(state)
+
     def end_request(self, state: RequestState, reason: FinishReason) -> None:
-        """End all sequences of a request, wherever it is but in the queue."""
+        """End all sequences of a request, wherever it is."""
+        self.withdraw(state)
         if state.rows:
             self.end_rows(np.array(state.rows, np.int64), [reason] * len(state.rows))
             return
@@ -102,7 +114,6 @@ class SchedulerCore:
             del state.saved[place]
         if self.refusal(state) is not None:
             # What is left starts from all its tokens, which have outgrown the whole pool.
-            self.waiting.remove(state)
             self.end_request(state, FinishReason.LENGTH)
 
     def disown(self, row: int) -> None:

@@ -11,15 +11,10 @@ from paged.scheduler.request_state import RequestState
 
 def abort_request(core: SchedulerCore, state: RequestState, *, is_in_flight: bool) -> None:
     """Give a request up, now or, if it takes part in the step in flight, after that."""
-    if state.request.request_id in core.waiting:
-        core.waiting.remove(state)
-    elif state in core.swapped:
-        core.swapped.remove(state)
-    elif is_in_flight:
-        if state not in core.aborted:
-            core.aborted.append(state)
-        return
-    core.end_request(state, FinishReason.ABORT)
+    if not is_in_flight or core.is_idle(state):
+        core.end_request(state, FinishReason.ABORT)
+    elif state not in core.aborted:
+        core.aborted.append(state)
 
 
 def end_sequence(
@@ -36,18 +31,13 @@ def end_sequence(
     """
     if sequence_index not in state.sequence_indices:
         return
-    is_waiting = state.request.request_id in core.waiting
-    is_busy = is_in_flight and not is_waiting and state not in core.swapped
+    is_busy = is_in_flight and not core.is_idle(state)
     if is_busy or (state.rows and not state.is_forked):
         state.ending[sequence_index] = reason
         if state not in core.ending:
             core.ending.append(state)
         return
     if len(state.sequence_indices) == 1:
-        if is_waiting:
-            core.waiting.remove(state)
-        elif state in core.swapped:
-            core.swapped.remove(state)
         core.end_request(state, reason)
     else:
         _end_one(core, state, sequence_index, reason)
@@ -66,9 +56,7 @@ def _end_one(
 def end_late(core: SchedulerCore) -> None:
     """End what was to end while a step was in flight. Call it when no step is."""
     for state in core.aborted:
-        # Its own last step may have ended it, or put it back into the queue.
-        if state.request.request_id in core.waiting:
-            core.waiting.remove(state)
+        # Its own last step may have ended it.
         if state.sequence_indices:
             core.end_request(state, FinishReason.ABORT)
     core.aborted.clear()

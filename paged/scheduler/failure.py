@@ -22,10 +22,7 @@ def fail_step(core: SchedulerCore, batch: Batch, error: BaseException) -> None:
         state.error = error
         core.end_request(state, FinishReason.ERROR)
     if batch.num_moves:
-        for state in list(core.swapped):
-            core.swapped.remove(state)
-            restart(core, state)
-        for state in _owners(core, core.rows.running):
+        for state in [*core.swapped, *_owners(core, core.rows.running)]:
             restart(core, state)
 
 

@@ -54,7 +54,6 @@ def preempt(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
 
 def restart_swapped(core: SchedulerCore, plan: StepPlan, state: RequestState) -> None:
     """Give up what a swapped request holds; it will be recomputed."""
-    core.swapped.remove(state)
     plan.num_recomputed_tokens += restart(core, state)
 
 
@@ -72,6 +71,7 @@ def restart(core: SchedulerCore, state: RequestState) -> int:
 
     A request that has outgrown the whole pool ends instead.
     """
+    core.withdraw(state)
     num_lost_tokens = int(core.rows.num_computed[state.rows].sum())
     if state.is_forked:
         state.saved = [core.rows.known(row) for row in state.rows]
