@@ -27,7 +27,7 @@ void silu_mul_row(const float* gates, const float* ups, float* y, int64_t num) {
 PAGED_EXPORT void paged_host_silu_mul(const float* gate_up, float* y, int64_t num_rows,
                                       int64_t num_columns, int num_threads) {
     using namespace paged_host;
-    const int64_t least = kLeastChunkElements / (num_columns + 1) + 1;
+    const int64_t least = items_of(kLeastChunkElements, num_columns);
     parallel_for(num_threads, num_rows, chunk_of(num_threads, num_rows, least),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t row = begin; row < end; ++row) {

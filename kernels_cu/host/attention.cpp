@@ -8,7 +8,6 @@
 
 #include "attention_block.h"
 #include "host_export.h"
-#include "pool.h"
 
 namespace paged_host {
 namespace {
@@ -70,7 +69,7 @@ private:
         RowBlock block{seq, kv_head, first_row, num_rows, 0, 0, num_partials_};
         if (first < last) {
             block.first_tile = first / kTileKeys;
-            block.last_tile = (last + kTileKeys - 1) / kTileKeys;
+            block.last_tile = ceil_div(last, kTileKeys);
         }
         num_partials_ += (block.last_tile - block.first_tile) * num_rows;
         blocks_.push_back(block);
@@ -194,25 +193,15 @@ private:
     int64_t num_partials_ = 0;
 };
 
-template <typename Query>
-void run_query(const AttentionParams& args, Element kv_type, int num_threads) {
-    switch (kv_type) {
-        case Element::k_float32: return Attention<Query, Float32>(args, num_threads).run();
-        case Element::k_float16: return Attention<Query, Float16>(args, num_threads).run();
-        case Element::k_bfloat16: return Attention<Query, Bfloat16>(args, num_threads).run();
-        default: return Attention<Query, Float8E4m3>(args, num_threads).run();
-    }
-}
-
 }  // namespace
 }  // namespace paged_host
 
 PAGED_EXPORT void paged_host_attention(const AttentionParams* args,
                                        const paged_host::Element* types, int num_threads) {
     using namespace paged_host;
-    switch (types[0]) {
-        case Element::k_float16: return run_query<Float16>(*args, types[1], num_threads);
-        case Element::k_bfloat16: return run_query<Bfloat16>(*args, types[1], num_threads);
-        default: return run_query<Float32>(*args, types[1], num_threads);
-    }
+    with_float(types[0], [&](auto query) {
+        with_element(types[1], [&](auto kv) {
+            Attention<decltype(query), decltype(kv)>(*args, num_threads).run();
+        });
+    });
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "attention_tile.h"
-#include "elements.h"
-#include "host_records.h"
+#include "cache_rows.h"
+#include "pool.h"
 
 namespace paged_host {
 
@@ -31,7 +31,7 @@ struct RowBlock {
 // One thread's memory for a block of rows.
 class Scratch {
 public:
-    Scratch(int64_t width) : width_(width), floats_(static_cast<size_t>(size_of(width))) {
+    explicit Scratch(int64_t width) : floats_(static_cast<size_t>(size_of(width))) {
         float* at = floats_.data();
         query = take(at, kMaxRows * width);
         tile = take(at, kMaxRows * width);
@@ -51,7 +51,6 @@ private:
         at += num;
         return at - num;
     }
-    int64_t width_;
     std::vector<float> floats_;
 };
 
@@ -63,7 +62,7 @@ public:
 
     explicit BlockAttention(const AttentionParams& args)
         : a_(args),
-          width_((args.head_dim + kLanes - 1) / kLanes * kLanes),
+          width_(ceil_div(args.head_dim, kLanes) * kLanes),
           is_direct_(std::is_same_v<Kv, Float32> && args.kv_pool_stride[5] == 1 &&
                      args.head_dim % kLanes == 0) {}
 
@@ -95,8 +94,8 @@ public:
     }
 
     float kv_scale(int64_t half, int64_t kv_head) const {
-        if (a_.kv_scales == nullptr) return 1.0f;
-        return a_.kv_scales[(a_.layer * int64_t{2} + half) * a_.num_kv_heads + kv_head];
+        const float* scale = scale_of(a_.kv_scales, a_.layer, half, kv_head, a_.num_kv_heads);
+        return scale == nullptr ? 1.0f : *scale;
     }
 
     void load_queries(const RowBlock& block, Scratch& scratch) const {
@@ -140,7 +139,7 @@ public:
 private:
     // Sets where the keys [first, last) lie.
     void find_keys(const RowBlock& block, int64_t first, int64_t last, const Stored** keys) const {
-        const int64_t* stride = reinterpret_cast<const int64_t*>(a_.kv_pool_stride);
+        const long long* stride = a_.kv_pool_stride;
         const auto* pool = static_cast<const Stored*>(a_.kv_pool) + a_.layer * stride[1] +
                            block.kv_head * stride[3];
         int64_t entry = first / a_.block_size, slot = first % a_.block_size;

@@ -3,23 +3,8 @@
 #include <type_traits>
 
 #include "elements.h"
-#include "host_records.h"
 
 namespace paged_host {
-
-// Less than this is not worth waking a thread for.
-constexpr int64_t kLeastChunkBytes = 1 << 15;
-
-// Calls body with the type of an element as a value: body(Float16{}) and so on.
-template <typename Body>
-void with_element(Element type, Body&& body) {
-    switch (type) {
-        case Element::k_float32: return body(Float32{});
-        case Element::k_float16: return body(Float16{});
-        case Element::k_bfloat16: return body(Bfloat16{});
-        default: return body(Float8E4m3{});
-    }
-}
 
 // Stores num numbers divided by a scale, rounded once; null is no scale, and keeps equal types' bits.
 template <typename From, typename To>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "host_records.h"
 #include "vec.h"
 
 namespace paged_host {
@@ -87,6 +88,23 @@ struct Float8E4m3 {
         return static_cast<Storage>(sign | (rounded - kBiasDifference));
     }
 };
+
+// Calls body with the type of a float of 16 or 32 bits as a value: body(Float16{}) and so on.
+template <typename Body>
+void with_float(Element type, Body&& body) {
+    switch (type) {
+        case Element::k_float16: return body(Float16{});
+        case Element::k_bfloat16: return body(Bfloat16{});
+        default: return body(Float32{});
+    }
+}
+
+// The same with what a pool may hold besides.
+template <typename Body>
+void with_element(Element type, Body&& body) {
+    if (type == Element::k_float8_e4m3fn) return body(Float8E4m3{});
+    with_float(type, body);
+}
 
 // The first num numbers as floats, then zeros up to a multiple of kLanes.
 template <typename Type>

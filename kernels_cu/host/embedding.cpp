@@ -41,7 +41,7 @@ PAGED_EXPORT int64_t paged_host_embedding(paged_host::Element type, const void* 
                                           int64_t num_tokens, int num_threads) {
     using namespace paged_host;
     const UnpackRow unpack = unpacker(type);
-    const int64_t least = kLeastChunkElements / (num_columns + 1) + 1;
+    const int64_t least = items_of(kLeastChunkElements, num_columns);
     std::atomic<int64_t> num_wrong{0};
     parallel_for(num_threads, num_tokens, chunk_of(num_threads, num_tokens, least),
                  [&](int64_t begin, int64_t end) {

@@ -14,7 +14,6 @@ constexpr int64_t kInputs = 256;
 constexpr int64_t kGroupBytes = 1 << 18;
 constexpr int64_t kLeastGroup = 4 * kMaxRows;
 constexpr int64_t kMostGroup = 10 * kMaxRows;
-constexpr int64_t kLeastChunkBytes = 1 << 15;
 constexpr int64_t kCacheLineBytes = 64;
 
 struct Linear {
@@ -59,8 +58,6 @@ public:
     }
 
 private:
-    static int64_t ceil_div(int64_t total, int64_t part) { return (total + part - 1) / part; }
-
     int64_t group_rows() const {
         const int64_t rows = kGroupBytes / int64_t{sizeof(float)} / (a_.in_features + 1);
         return rows < kLeastGroup ? kLeastGroup : rows > kMostGroup ? kMostGroup : rows;

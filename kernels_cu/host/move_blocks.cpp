@@ -78,7 +78,7 @@ private:
 void move_blocks(const Moves& moves, int num_threads) {
     const BlockCopy block(moves);
     const int64_t num_items = moves.num_pairs * block.num_runs();
-    const int64_t least = kLeastChunkBytes / (block.run_bytes() + 1) + 1;
+    const int64_t least = items_of(kLeastChunkBytes, block.run_bytes());
     parallel_for(num_threads, num_items, chunk_of(num_threads, num_items, least),
                  [&](int64_t item, int64_t end) {
                      for (; item < end; ++item) {
@@ -161,10 +161,10 @@ PAGED_EXPORT void paged_host_gather_kv(const GatherKvParams* args, const paged_h
     using namespace paged_host;
     const GatherKvParams& a = *args;
     const int64_t row_bytes = int64_t{sizeof(float)} * 2 * a.num_kv_heads * a.head_dim;
-    const int64_t least = kLeastChunkBytes / (row_bytes + 1) + 1;
+    const int64_t least = items_of(kLeastChunkBytes, row_bytes);
     const int64_t chunk = chunk_of(num_threads, a.num_tokens, least);
     with_element(types[0], [&](auto kv) {
-        with_element(types[1], [&](auto key) {
+        with_float(types[1], [&](auto key) {
             const Gather<decltype(kv), decltype(key)> gather(a);
             parallel_for(num_threads, a.num_tokens, chunk, [&](int64_t token, int64_t end) {
                 for (; token < end; ++token) gather.run(token);

@@ -69,7 +69,7 @@ PAGED_EXPORT void paged_host_rms_norm(const float* x, const float* residual, con
                                       int64_t num_columns, float eps, int num_threads) {
     using namespace paged_host;
     const Norm norm{x, residual, total, weight, y, num_columns, eps};
-    const int64_t least = kLeastChunkElements / (num_columns + 1) + 1;
+    const int64_t least = items_of(kLeastChunkElements, num_columns);
     parallel_for(num_threads, num_rows, chunk_of(num_threads, num_rows, least),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t row = begin; row < end; ++row) normalize(norm, row);

@@ -131,7 +131,7 @@ void run_parallel(int num_threads, int64_t num_items, int64_t chunk_items, Body 
                   void* context) {
     if (num_items <= 0) return;
     Pool& in = *pool;
-    const int64_t num_chunks = (num_items + chunk_items - 1) / chunk_items;
+    const int64_t num_chunks = ceil_div(num_items, chunk_items);
     if (num_threads > num_chunks) num_threads = static_cast<int>(num_chunks);
     std::unique_lock<std::mutex> lock(in.caller, std::defer_lock);
     if (num_threads <= 1 || !lock.try_lock()) return body(context, 0, num_items);

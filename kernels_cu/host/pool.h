@@ -26,11 +26,18 @@ void parallel_for(int num_threads, int64_t num_items, int64_t chunk_items, Calla
         const_cast<void*>(static_cast<const void*>(&body)));
 }
 
+inline int64_t ceil_div(int64_t total, int64_t part) { return (total + part - 1) / part; }
+
+// Less than this is not worth waking a thread for.
+constexpr int64_t kLeastChunkBytes = 1 << 15;
+
+// Items of item_size that come to a size; one at least, where they have none too.
+inline int64_t items_of(int64_t size, int64_t item_size) { return size / (item_size + 1) + 1; }
+
 // Items of a chunk, so that each thread gets a few chunks: one that is held up is not waited for.
 inline int64_t chunk_of(int num_threads, int64_t num_items, int64_t least_items) {
     constexpr int64_t kChunksPerThread = 4;
-    const int64_t num_chunks = num_threads * kChunksPerThread;
-    const int64_t items = (num_items + num_chunks - 1) / num_chunks;
+    const int64_t items = ceil_div(num_items, num_threads * kChunksPerThread);
     return items < least_items ? least_items : items;
 }
 

@@ -92,7 +92,7 @@ private:
 
 // Tokens of which one chunk is worth a thread.
 int64_t tokens_at_once(int64_t num_heads, int64_t head_dim) {
-    return kLeastChunkBytes / int64_t{sizeof(float)} / (num_heads * head_dim + 1) + 1;
+    return items_of(kLeastChunkBytes / int64_t{sizeof(float)}, num_heads * head_dim);
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ PAGED_EXPORT void paged_host_write_kv(const WriteKvParams* args, const paged_hos
     using namespace paged_host;
     const WriteKvParams& a = *args;
     const int64_t least = tokens_at_once(2 * a.num_kv_heads, a.head_dim);
-    with_element(types[0], [&](auto key) {
+    with_float(types[0], [&](auto key) {
         with_element(types[1], [&](auto kv) {
             parallel_for(num_threads, a.num_tokens, chunk_of(num_threads, a.num_tokens, least),
                          [&](int64_t token, int64_t end) {
@@ -124,7 +124,7 @@ PAGED_EXPORT void paged_host_rope_write_kv(const RopeWriteKvParams* args,
     using namespace paged_host;
     const RopeWriteKvParams& a = *args;
     const int64_t least = tokens_at_once(a.num_q_heads + 2 * a.num_kv_heads, a.head_dim);
-    with_element(types[0], [&](auto key) {
+    with_float(types[0], [&](auto key) {
         with_element(types[1], [&](auto kv) {
             parallel_for(num_threads, a.num_tokens, chunk_of(num_threads, a.num_tokens, least),
                          [&](int64_t token, int64_t end) {
