@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from ctypes import c_int, c_int64, c_void_p
 from math import ceil
 
-import numpy as np
 import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.compare import Comparison, Contestant, Rival, Times, race
+from bench.host_floor import CACHE_BYTES, host_floor
 from bench.report import Collected
-from paged.kernel.backends.host import HostConfig, load_host
 from paged.kernel.functional import linear
 from paged.kernel.linear_weight import LinearWeight, WeightType
 
 OUT_FEATURES, IN_FEATURES = 1536, 576
-CACHE_BYTES = 64 << 20
 CALLS_PER_ROUND = 10
 NUM_CHUNKS = 5
 ROUNDS_PER_CHUNK = 4
-# Multiply-adds of a thread and round of `paged_host_probe_flops`.
-PROBE_CHAINS = 12
 
 
 def in_turn(calls: list[Callable[[], object]]) -> Callable[[int], list[float]]:
@@ -45,32 +40,6 @@ def in_turn(calls: list[Callable[[], object]]) -> Callable[[int], list[float]]:
                 calls[at % len(calls)]()
                 at += 1
             taken.append(1e6 * (time.perf_counter() - begin_s))
-        return taken
-
-    return rounds
-
-
-def floor(num_bytes: int, num_flops: float) -> Rival:
-    """Return rounds that take as long as reading so much, or computing so much."""
-    host = load_host(HostConfig())
-    stream = host.function("paged_host_probe_stream", c_void_p, c_int64, c_void_p, c_int)
-    flops = host.function("paged_host_probe_flops", c_int64, c_void_p, c_int)
-    memory = np.ones(CACHE_BYTES, np.uint8)
-    sums = np.zeros(max(CACHE_BYTES >> 20, host.num_threads), np.float32)
-    probe_rounds = 100_000
-    probe_flops = 2 * host.level.num_lanes * PROBE_CHAINS * probe_rounds * host.num_threads
-
-    def rounds(num_rounds: int) -> list[float]:
-        taken: list[float] = []
-        for _ in range(num_rounds):
-            begin_s = time.perf_counter()
-            stream(memory.ctypes.data, memory.nbytes, sums.ctypes.data, host.num_threads)
-            read_s = time.perf_counter()
-            flops(probe_rounds, sums.ctypes.data, host.num_threads)
-            computed_s = time.perf_counter()
-            reading_s = (read_s - begin_s) * num_bytes / memory.nbytes
-            computing_s = (computed_s - read_s) * num_flops / probe_flops
-            taken.append(1e6 * CALLS_PER_ROUND * max(reading_s, computing_s))
         return taken
 
     return rounds
@@ -114,7 +83,7 @@ def test_linear(
             prepare=lambda: None, run=lambda _: ours(1), work_per_round=float(CALLS_PER_ROUND)
         ),
         {
-            "floor": floor(packed.data.nbytes, num_flops),
+            "floor": host_floor(CALLS_PER_ROUND * packed.data.nbytes, CALLS_PER_ROUND * num_flops),
             "torch float32": torch_calls(torch.float32),
             "torch bfloat16": torch_calls(torch.bfloat16),
         },

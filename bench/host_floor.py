@@ -1,0 +1,44 @@
+"""What the machine can do at best: time to read so much memory, or to compute so much."""
+
+from __future__ import annotations
+
+import time
+from ctypes import c_int, c_int64, c_void_p
+
+import numpy as np
+
+from bench.compare import Rival
+from paged.kernel.backends.host import HostConfig, load_host
+
+CACHE_BYTES = 64 << 20
+# Multiply-adds of a thread and round of `paged_host_probe_flops`.
+PROBE_CHAINS = 12
+
+
+def host_floor(num_bytes: int, num_flops: float) -> Rival:
+    """Return rounds that take as long as reading so much, or computing so much if that is more.
+
+    Both are measured anew in each round, on the threads of the host backend.
+    """
+    host = load_host(HostConfig())
+    stream = host.function("paged_host_probe_stream", c_void_p, c_int64, c_void_p, c_int)
+    flops = host.function("paged_host_probe_flops", c_int64, c_void_p, c_int)
+    memory = np.ones(CACHE_BYTES, np.uint8)
+    sums = np.zeros(max(CACHE_BYTES >> 20, host.num_threads), np.float32)
+    probe_rounds = 100_000
+    probe_flops = 2 * host.level.num_lanes * PROBE_CHAINS * probe_rounds * host.num_threads
+
+    def rounds(num_rounds: int) -> list[float]:
+        taken: list[float] = []
+        for _ in range(num_rounds):
+            begin_s = time.perf_counter()
+            stream(memory.ctypes.data, memory.nbytes, sums.ctypes.data, host.num_threads)
+            read_s = time.perf_counter()
+            flops(probe_rounds, sums.ctypes.data, host.num_threads)
+            computed_s = time.perf_counter()
+            reading_s = (read_s - begin_s) * num_bytes / memory.nbytes
+            computing_s = (computed_s - read_s) * num_flops / probe_flops
+            taken.append(1e6 * max(reading_s, computing_s))
+        return taken
+
+    return rounds
