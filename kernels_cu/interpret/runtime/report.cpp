@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <execinfo.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -26,7 +27,7 @@ Launch* current_launch() { return current_launch_; }
 
 bool claim_report(Report& report) {
     int32_t free = 0;
-    if (!report.is_claimed.compare_exchange_strong(free, 1)) return false;
+    if (!report.is_claimed.compare_exchange_strong(free, kFilling)) return false;
     const uint3& block = geometry.block_index;
     const uint32_t place[3] = {block.x, block.y, block.z};
     std::memcpy(report.block, place, sizeof place);
@@ -62,10 +63,11 @@ static void record_arguments(Site site, const char* format, va_list arguments) {
     vsnprintf(report.text, sizeof report.text, format, arguments);
     if (site.file == nullptr) {
         record_callers(report);
-        return;
+    } else {
+        report.line = site.line;
+        snprintf(report.file, sizeof report.file, "%s", site.file);
     }
-    report.line = site.line;
-    snprintf(report.file, sizeof report.file, "%s", site.file);
+    report.is_claimed.store(kFilled);
 }
 
 void record_failure(Site site, const char* format, ...) {
@@ -92,7 +94,11 @@ void fail_assertion(const char* condition, const char* function, Site site) {
 }
 
 void end_launch() {
-    if (current_launch_->is_isolated) _exit(kFailedStatus);
+    if (current_launch_->is_isolated) {
+        // careful: the process must not end while another thread says what went wrong
+        while (current_launch_->report->is_claimed.load() == kFilling) sched_yield();
+        _exit(kFailedStatus);
+    }
     current_block->abandon();
 }
 

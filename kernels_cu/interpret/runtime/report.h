@@ -24,6 +24,10 @@ constexpr unsigned kMaxFrames = 24;
 constexpr size_t kMaxFileBytes = 512;
 constexpr size_t kMaxTextBytes = 4096;
 
+// Of `is_claimed`: a thread fills the report in, or has done so with a message.
+constexpr int32_t kFilling = 1;
+constexpr int32_t kFilled = 2;
+
 struct Report {
     std::atomic<int32_t> is_claimed;  // by the OS thread that failed first
     Failure failure;

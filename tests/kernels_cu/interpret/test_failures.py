@@ -208,6 +208,12 @@ def test_a_function_that_would_end_the_process_is_an_error(
     assert "block (0, 0, 0), thread" in text
 
 
+def test_blocks_that_fail_at_one_time_leave_one_whole_report(operands: Operands) -> None:
+    expected = "kernel assertion: assertion `in[threadIdx.x] < 5.0f` failed in assertion"
+    for _ in range(100):
+        assert fails("assertion", operands, grid=64).startswith(expected)
+
+
 def test_an_exit_beside_blocks_at_work_is_told_as_one_every_time(operands: Operands) -> None:
     texts = {fails("leave", operands, way=0, grid=64).partition(" (")[0] for _ in range(20)}
     assert len(texts) == 1
