@@ -66,8 +66,8 @@ MUTANTS = (
     Mutant(
         test="test_abort_in_every_state.py",
         source="scheduler/ending.py",
-        old="    elif is_in_flight:\n",
-        new="    elif False:\n",
+        old="    if not is_in_flight or core.is_idle(state):\n",
+        new="    if True:\n",
     ),
     Mutant(
         test="test_one_new_token.py",
@@ -147,6 +147,18 @@ MUTANTS = (
         source="engine/engine.py",
         old="        if not batch.num_seqs and not batch.num_moves:\n",
         new="        if not batch.num_seqs:\n",
+    ),
+    Mutant(
+        test="test_sampling_reports.py",
+        source="engine/stop_strings.py",
+        old="        num_certain = len(text) - node.depth\n",
+        new="        num_certain = len(text)\n",
+    ),
+    Mutant(
+        test="test_sampling_reports.py",
+        source="engine/sampler.py",
+        old="uniforms(rows.seed[part], rows.sequence_index[part], rows.draw_index[part])",
+        new="uniforms(rows.seed[part], rows.draw_index[part], rows.draw_index[part])",
     ),
     Mutant(
         test="test_often_used_parent.py",

@@ -17,7 +17,7 @@ NUM_FAILED_TESTS = 1  # exit status of pytest when tests ran and some failed
 @pytest.fixture
 def checkout(repository: Path, tmp_path: Path) -> Path:
     """Copy of the package and of the regression tests."""
-    for name in ("paged", "tests/regressions", "tests/helpers"):
+    for name in ("paged", "model_zoo", "kernels_cu", "tests/regressions", "tests/helpers"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(repository / name, tmp_path / name, ignore=ignored)
     for name in ("pyproject.toml", "tests/conftest.py"):
