@@ -11,7 +11,7 @@ from paged.kernel.backends.translation import blank_hidden
 from paged.kernel.entries import entry_hints
 from paged.kernel.source import KernelSource, Parameter
 
-CHECK_PATH = Path(__file__).resolve().parents[2] / "kernels_cu" / "include" / "parameters.cuh"
+CHECK_PATH = Path(__file__).resolve().parents[2] / "kernels_cu" / "check" / "parameters.cuh"
 
 _OTHER_ERROR = re.compile(r"^(?!<parameters>).*\berror:", re.MULTILINE)
 # Lines of g++ and clang++, paragraphs of NVRTC.
