@@ -53,19 +53,27 @@ def kernel_call(
 
 def run_kernel(spec: KernelSpec, given: Given, interpret: bool | InterpretConfig) -> Outputs:
     """Run a kernel on what a call was given, as `kernel_call` does."""
-    plans = plans_for(spec)
-    call = plans.ready(given)
-    if call is None:
-        binding = bind(spec, given.operands, given.numbers)
-        backend = backend_for(spec, given.operands, interpret)
-        check_memory(binding)
-        call = plans.add(binding)
-    else:
-        backend = backend_for(spec, given.operands, interpret)
+    call = ready_call_of(spec, given)
+    backend = backend_for(spec, given.operands, interpret)
     if interpret is not False:
         check_writable(spec, given.operands)
     kernel_for(spec, backend).run(call)
     return returned(call.outputs)
+
+
+def ready_call_of(spec: KernelSpec, given: Given) -> ReadyCall:
+    """Return a call that can be launched: by the plan of calls like it, else checked and planned.
+
+    Whether its memory can be written is not looked at.
+    Raises: OperandError for operands that do not match, or whose memory cannot serve.
+    """
+    plans = plans_for(spec)
+    call = plans.ready(given)
+    if call is not None:
+        return call
+    binding = bind(spec, given.operands, given.numbers)
+    check_memory(binding)
+    return plans.add(binding)
 
 
 def backend_for(spec: KernelSpec, operands: Tensors, interpret: bool | InterpretConfig) -> Backend:

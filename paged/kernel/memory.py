@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from ctypes import c_char
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ _shares: Any = np.shares_memory
 
 MAX_OVERLAP_WORK = 10_000
 """Steps to find an element that two views share; what takes more is given the benefit of doubt."""
+
+# asking the system costs more than many a kernel; a storage stays what it is while it lives
+_WRITABLE: WeakSet[torch.UntypedStorage] = WeakSet()
 
 
 def check_memory(binding: Binding) -> None:
@@ -60,13 +64,16 @@ def check_writable(spec: KernelSpec, operands: Sequence[torch.Tensor | None]) ->
     for operand, tensor in zip(spec.given, operands, strict=True):
         if operand.intent != "inout" or tensor is None or tensor.numel() == 0:
             continue
+        storage = tensor.untyped_storage()
+        if tensor.device.type != "cpu" or storage in _WRITABLE:
+            continue
         begin = tensor.data_ptr()
-        ends = (begin, begin + spanned_bytes(tensor) - 1)
-        if tensor.device.type == "cpu" and not all(map(_is_writable, ends)):
+        if not _are_writable(begin, begin + spanned_bytes(tensor) - 1):
             raise OperandError(
                 f"{spec.name}: operand {operand.name!r} is written, and lies in read-only memory, "
                 f"such as a file mapped with mode 'r'; pass a clone()"
             )
+        _WRITABLE.add(storage)
 
 
 def num_spanned(tensor: torch.Tensor) -> int:
@@ -126,22 +133,21 @@ def _repetition(tensor: torch.Tensor) -> str | None:
     return None
 
 
-def _is_writable(address: int) -> bool:
-    """Return whether a byte can be written, by writing what it holds.
+def _are_writable(*addresses: int) -> bool:
+    """Return whether bytes can be written, by writing what they hold.
 
     The system is asked to, for it answers where our own access would end the process.
     """
-    byte = (c_char * 1).from_address(address)
+    held = [(c_char * 1).from_address(address) for address in addresses]
     reader, writer = os.pipe()
     try:
-        os.write(writer, byte)
-        os.readv(reader, [byte])
+        os.writev(writer, held)
+        return os.readv(reader, held) == len(held)
     except OSError:
         return False
     finally:
         os.close(reader)
         os.close(writer)
-    return True
 
 
 def _sharing(

@@ -11,8 +11,9 @@ from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 from paged.kernel.backends.structures import Counts
 from paged.kernel.binding import Number, bind
 from paged.kernel.cost import least_work
-from paged.kernel.instance import instantiate
-from paged.kernel.plans import Plans
+from paged.kernel.instance import instantiate, requests
+from paged.kernel.memory import check_memory, check_writable
+from paged.kernel.plan import ready_call
 from paged.kernel.spec import KernelSpec
 from paged.kernel.work import Work
 
@@ -101,9 +102,11 @@ def measure_traffic(
     """
     config = replace(interpret or InterpretConfig(), observe=True)
     binding = bind(spec, operands, scalars)
+    check_memory(binding)
+    check_writable(spec, operands)
     work = least_work(binding)  # before inout operands change
     program = InterpretBackend(config).build(instantiate(spec, binding.types, binding.sizes))
-    call = Plans(spec).add(binding)
+    call = ready_call(binding, requests(binding))
     for name, tensor in call.variables.items():
         program.copy_to_variable(name, tensor)
     seen = [o.name for o in spec.operands if not o.is_variable]

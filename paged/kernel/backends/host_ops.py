@@ -15,9 +15,9 @@ from typing import Any
 from paged.errors import OperandError
 from paged.kernel.backends.host import Host
 from paged.kernel.backends.host_records import ELEMENT_CODES
-from paged.kernel.binding import Outputs, bind, returned
-from paged.kernel.call import plans_for
-from paged.kernel.memory import check_memory
+from paged.kernel.binding import Outputs, returned
+from paged.kernel.call import ready_call_of
+from paged.kernel.memory import check_writable
 from paged.kernel.op import Op
 from paged.kernel.plan import Build, ReadyCall
 from paged.kernel.plans import Given
@@ -40,12 +40,8 @@ def run_host_op(op: Op, given: Given, host: Host) -> Outputs:
     Mutates: inout operands.
     Raises: OperandError before anything runs.
     """
-    plans = plans_for(_spec(op))
-    call = plans.ready(given)
-    if call is None:
-        binding = bind(_spec(op), given.operands, given.numbers)
-        check_memory(binding)
-        call = plans.add(binding)
+    call = ready_call_of(_spec(op), given)
+    check_writable(op.signature, given.operands)
     _run(call, op, host)
     return returned(call.outputs)
 

@@ -14,7 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from paged.errors import OperandError
-from paged.kernel import kernel_call, op_call
+from paged.kernel import kernel_call, memory, op_call
 from paged.kernel.binding import bind
 from paged.kernel.memory import check_memory, check_writable, num_spanned, spanned_bytes
 from paged.kernel.spec import KernelSpec, Launch, Operand
@@ -191,3 +191,12 @@ def test_extents() -> None:
     assert num_spanned(torch.zeros(0, 3)) == 0
     assert num_spanned(torch.zeros(())) == 1
     assert spanned_bytes(torch.zeros(4, 3, dtype=torch.float16)[1:, 0]) == 14
+
+
+def test_the_system_is_asked_once_for_a_storage(monkeypatch: pytest.MonkeyPatch) -> None:
+    y = torch.zeros(8)
+    check_writable(SPEC, (torch.zeros(8), y))
+    monkeypatch.setattr(memory, "_are_writable", lambda *_: False)
+    check_writable(SPEC, (torch.zeros(8), y[:]))
+    with pytest.raises(OperandError, match="read-only"):
+        check_writable(SPEC, (torch.zeros(8), torch.zeros(8)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -59,3 +61,15 @@ def test_operands_are_checked_first(host: Host) -> None:
     with pytest.raises(OperandError, match="operand 'pairs' must be int64, got int32"):
         run_host_op(find_op("copy_blocks"), Given.of((pool, torch.ones(1, 2).int()), {}), host)
     assert not pool.any()
+
+
+def test_pools_in_read_only_memory_are_refused(host: Host, tmp_path: Path) -> None:
+    file = tmp_path / "pool"
+    np.zeros(4 * 32, dtype=np.float32).tofile(file)
+    pairs = torch.tensor([[0, 3]])
+    run_host_op(find_op("copy_blocks"), Given.of((torch.zeros(4, 1, 2, 1, 2, 8), pairs), {}), host)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, of tensors that cannot be written
+        pool = torch.from_numpy(np.memmap(file, np.float32, "r")).view(4, 1, 2, 1, 2, 8)
+    with pytest.raises(OperandError, match="'kv_pool' is written, and lies in read-only memory"):
+        run_host_op(find_op("copy_blocks"), Given.of((pool, pairs), {}), host)
