@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -29,6 +30,11 @@ def cache_dir(kind: str) -> Path:
             "set PAGED_CACHE_DIR to a writable folder"
         ) from error
     return folder
+
+
+def cache_key(*parts: str) -> str:
+    """Return the part of a file's name that stands for what decides its content, in order."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def write_atomically(path: Path, data: bytes, *, is_program: bool = False) -> None:

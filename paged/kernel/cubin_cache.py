@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from paged.cache_dir import cache_dir, write_atomically
+from paged.cache_dir import cache_dir, cache_key, write_atomically
 from paged.kernel import nvrtc
 from paged.kernel.nvrtc import Cubin
 from paged.kernel.source import KernelSource
@@ -50,7 +50,7 @@ def key(source: KernelSource, arch: str) -> str:
         f"{toolkit.library}:{toolkit.library.stat().st_size}",
         *(shim.name + shim.read_text() for shim in sorted(nvrtc.SHIM_DIR.iterdir())),
     ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return cache_key(*parts)
 
 
 def _read(path: Path) -> Cubin | None:

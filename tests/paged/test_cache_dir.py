@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paged.cache_dir import cache_dir, write_atomically
+from paged.cache_dir import cache_dir, cache_key, write_atomically
 from paged.errors import BackendUnavailable
 
 
@@ -75,3 +75,8 @@ def test_the_folder_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PAGED_CACHE_DIR", "near")
     assert cache_dir("cuda") == tmp_path / "near" / "cuda"
+
+
+def test_a_key_tells_parts_and_their_order_apart() -> None:
+    assert cache_key("ab", "c") == cache_key("ab", "c")
+    assert len({cache_key(*parts) for parts in (("ab", "c"), ("a", "bc"), ("c", "ab"))}) == 3

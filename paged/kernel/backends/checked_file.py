@@ -69,11 +69,6 @@ def write_checked(path: Path, content: bytes, *, is_program: bool = False) -> No
     write_atomically(path, data, is_program=is_program)
 
 
-def is_whole(path: Path) -> bool:
-    """Return whether a file exists, with the content that `write_checked` gave it."""
-    return _checksum(path) is not None
-
-
 def _usable(path: Path, is_program: bool) -> bytes | None:
     """Return the checksum of a file that is whole, and can be run where that is wanted."""
     return None if is_program and not os.access(path, os.X_OK) else _checksum(path)

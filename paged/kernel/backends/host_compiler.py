@@ -89,28 +89,30 @@ class HostCompiler:
         The headers are found, by these names, before any others. Raises BackendUnavailable where
         the compiler has gone or no temporary folder can be had.
         """
-        with self._scratch_folder() as folder:
+        with self.scratch_folder() as folder:
             for header, content in headers.items():
                 (folder / header).parent.mkdir(parents=True, exist_ok=True)
                 (folder / header).write_text(content)
             (folder / "kernel.cpp").write_text(text)
             # Equal texts give equal bytes, wherever they are compiled.
             flags = (*self.flags, f"-ffile-prefix-map={folder}=.")
-            command = (*self.command, *flags, "kernel.cpp", *arguments, "-o", "kernel.so")
-            done = _run(command, folder)
+            done = self.run((*flags, "kernel.cpp", *arguments, "-o", "kernel.so"), folder)
             library = (folder / "kernel.so").read_bytes() if done.returncode == 0 else None
             return library, done.stderr
 
     def preprocess(self, text: str, arguments: Sequence[str]) -> str | None:
         """Return a text after the preprocessor; None where it refused. Raises as `compile`."""
-        with self._scratch_folder() as folder:
+        with self.scratch_folder() as folder:
             (folder / "kernel.cpp").write_text(text)
-            flags = ("-std=c++17", "-w", "-E", "kernel.cpp")
-            done = _run((*self.command, *flags, *arguments), folder)
+            done = self.run(("-std=c++17", "-w", "-E", "kernel.cpp", *arguments), folder)
             return done.stdout if done.returncode == 0 else None
 
     @contextmanager
-    def _scratch_folder(self) -> Generator[Path]:
+    def scratch_folder(self) -> Generator[Path]:
+        """Yield a folder to run in, which goes at the end.
+
+        Raises BackendUnavailable where none can be had, and for any OSError inside.
+        """
         try:
             with tempfile.TemporaryDirectory(prefix="paged-") as name:
                 yield Path(name)
@@ -120,11 +122,12 @@ class HostCompiler:
                 f"set TMPDIR to a writable folder with room"
             ) from error
 
-
-def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-    )
+    def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        """Run the compiler in a folder, with its messages captured. Raises OSError without it."""
+        command = (*self.command, *arguments)
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
 
 
 def find_compiler() -> HostCompiler:

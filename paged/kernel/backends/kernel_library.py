@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from ctypes import c_size_t, c_void_p
 from dataclasses import dataclass
 from functools import partial
 
-from paged.cache_dir import cache_dir
+from paged.cache_dir import cache_dir, cache_key
 from paged.errors import BackendUnavailable, KernelCompileError, KernelSourceError
 from paged.kernel.backends.checked_file import CheckedFile, keep
 from paged.kernel.backends.host_compiler import (
@@ -128,8 +127,7 @@ def build_library(
         *(source.content_hash, translate(source), *options, compiler.fingerprint),
         *(header_fingerprint(), loaded.path.name, *map(_define, ARCHS)),
     )
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    path = cache_dir("interpret") / f"{key}.so"
+    path = cache_dir("interpret") / f"{cache_key(*parts)}.so"
     file = keep(path, partial(_compile, source, compiler, loaded, options))
     return KernelLibrary(source, file, loaded)
 

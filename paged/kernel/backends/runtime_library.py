@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
-from paged.cache_dir import cache_dir
+from paged.cache_dir import cache_dir, cache_key
 from paged.errors import KernelCompileError
 from paged.kernel.backends.checked_file import CheckedFile, keep
 from paged.kernel.backends.host_compiler import HostCompiler
@@ -66,7 +66,7 @@ def load_runtime(compiler: HostCompiler) -> Runtime:
 
 @lru_cache(maxsize=8)
 def _load(compiler: HostCompiler, folder: Path) -> Runtime:
-    key = _key(compiler.fingerprint, _fingerprint(RUNTIME_SOURCES))
+    key = cache_key(compiler.fingerprint, _fingerprint(RUNTIME_SOURCES))
     path = folder / f"libpaged_interpret_{key}.so"
     server = folder / f"paged_server_{key}"
     sources = sorted((INTERPRET_DIR / "runtime").glob("*.cpp"))
@@ -105,10 +105,6 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
         function.restype = result
         function.argtypes = parameters
     return library
-
-
-def _key(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
 def _fingerprint(places: Sequence[Path]) -> str:

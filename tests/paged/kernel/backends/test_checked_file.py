@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from paged.errors import KernelCompileError
-from paged.kernel.backends.checked_file import CHECKSUM_BYTES, is_whole, keep, write_checked
+from paged.kernel.backends.checked_file import CHECKSUM_BYTES, keep, write_checked
+from tests.helpers.checked_files import is_whole
 
 CONTENT = b"content of some length, longer than its checksum"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +65,19 @@ def test_a_level_that_the_cpu_lacks_is_refused() -> None:
 def test_an_unavailable_backend_is_warned_of_once() -> None:
     config = HostConfig(level="avx2")
     with pytest.warns(RuntimeWarning, match="torch serves instead, more slowly: this CPU cannot"):
+        assert find_host(config) is None
+    assert find_host(config) is None
+    find_host.cache_clear()
+
+
+def test_without_a_temporary_folder_torch_serves_with_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    host.load_host_library.cache_clear()
+    config = HostConfig(level="baseline", num_threads=7)
+    with pytest.warns(RuntimeWarning, match=r"torch serves instead.* set TMPDIR to a writable"):
         assert find_host(config) is None
     assert find_host(config) is None
     find_host.cache_clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ def test_the_compilers_own_text_is_shown(sources: Path) -> None:
 def test_without_a_compiler_a_new_library_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(BackendUnavailable, match="no-such-compiler"):
+        build_host_library(LEVELS["baseline"])
+
+
+@pytest.mark.usefixtures("sources")
+def test_without_a_temporary_folder_a_new_library_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(BackendUnavailable, match="set TMPDIR to a writable folder with room"):
         build_host_library(LEVELS["baseline"])
 
 

@@ -14,11 +14,11 @@ import torch
 
 from paged.cache_dir import cache_dir
 from paged.errors import KernelRunError
-from paged.kernel.backends.checked_file import is_whole
 from paged.kernel.backends.host_compiler import find_compiler
 from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig, InterpretProgram
 from paged.kernel.backends.runtime_library import load_runtime
 from paged.kernel.source import KernelSource
+from tests.helpers.checked_files import is_whole
 from tests.helpers.interpreted import Passed, fresh_program, given, launch, program, updated
 
 FILE = "memory.cu"

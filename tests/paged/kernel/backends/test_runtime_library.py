@@ -11,10 +11,10 @@ import pytest
 from paged.cache_dir import cache_dir
 from paged.errors import KernelCompileError
 from paged.kernel.backends import runtime_library
-from paged.kernel.backends.checked_file import is_whole
 from paged.kernel.backends.host_compiler import HostCompiler, find_compiler
 from paged.kernel.backends.runtime_library import INTERPRET_DIR, load_runtime
 from paged.kernel.backends.structures import Control, Module, Operand, Region, Report, Request
+from tests.helpers.checked_files import is_whole
 
 LAYOUTS = (Control, Module, Operand, Region, Report, Request)
 INCLUDES = '#include "runtime/control.h"\nusing namespace paged_interpret;\n'
