@@ -142,7 +142,7 @@ def find_compiler() -> HostCompiler:
 def _find(chosen: str | None, path: str | None) -> HostCompiler:
     if platform.machine() != "x86_64":
         raise BackendUnavailable(
-            f"the interpreter runs on x86-64, got {platform.machine()}; use the cuda backend"
+            f"a kernel for the CPU runs on x86-64, got {platform.machine()}; use the cuda backend"
         )
     candidates = [chosen.split()] if chosen else [["g++"], ["clang++"]]
     for command in candidates:
@@ -155,8 +155,8 @@ def _find(chosen: str | None, path: str | None) -> HostCompiler:
                 return HostCompiler(command=tuple(command), version=version)
     tried = ", ".join(" ".join(command) for command in candidates)
     raise BackendUnavailable(
-        f"the interpreter needs a C++17 compiler, found none of: {tried}; install g++ or clang++, "
-        f"or set CXX"
+        f"kernels on the CPU need a C++17 compiler, found none of: {tried}; install g++ or "
+        f"clang++, or set CXX"
     )
 
 
