@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from paged.errors import KernelSourceError
@@ -17,6 +17,8 @@ _INCLUDE = re.compile(
     re.MULTILINE,
 )
 _DEFINE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+("[^"\n]+"|[A-Za-z_]\w*)', re.MULTILINE)
+
+_NUM_KEPT_TEXTS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,7 @@ class KernelSource:
 
     def _included(self, text: str, macros: Mapping[str, set[str]]) -> Iterator[str]:
         """Yield the names of the headers that a text may include: macros have several meanings."""
-        for include in _INCLUDE.finditer(text):
+        for include in _includes(text):
             if include["call"] is not None:
                 raise KernelSourceError(
                     f"{self.label}: cannot tell which file `{include.group().strip()}..` includes, "
@@ -130,10 +132,21 @@ class KernelSource:
         return digest.hexdigest()
 
 
+# Kernels of one operation, and all that are built of one kernel, include the same headers.
+@lru_cache(maxsize=_NUM_KEPT_TEXTS)
+def _includes(text: str) -> tuple[re.Match[str], ...]:
+    return tuple(_INCLUDE.finditer(text))
+
+
+@lru_cache(maxsize=_NUM_KEPT_TEXTS)
+def _definitions(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_DEFINE.findall(text))
+
+
 def _macros(defines: Iterable[tuple[str, str]], texts: Iterable[str]) -> Mapping[str, set[str]]:
     """Return all that each macro stands for: literals and names of macros."""
     macros: dict[str, set[str]] = {}
-    for name, value in (*defines, *(pair for text in texts for pair in _DEFINE.findall(text))):
+    for name, value in (*defines, *(pair for text in texts for pair in _definitions(text))):
         macros.setdefault(name, set()).add(value)
     return macros
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from paged.kernel.source import KernelSource
@@ -39,6 +40,7 @@ INCLUDE_DIR = Path(__file__).resolve().parents[3] / "kernels_cu" / "interpret" /
 DYNAMIC_SHARED = "paged_dynamic_shared"
 
 
+@lru_cache(maxsize=256)
 def blank_hidden(text: str) -> str:
     """Return the text with comments and literals replaced by blanks of equal length."""
     return _HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
