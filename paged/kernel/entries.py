@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from paged.kernel.backends.translation import blank_hidden
+from paged.kernel.backends.translation import PARENTHESES, blank_hidden
 from paged.kernel.source import KernelSource
 from paged.kernel.suggestion import closest_first
 
-_ATTRIBUTE = re.compile(r"\b__(?!global__)\w+__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+_ATTRIBUTE = re.compile(rf"\b__(?!global__)\w+__\s*{PARENTHESES}")
 _KERNEL = re.compile(r"\b__global__\b[^;{}()]*?\b(\w+)\s*\(")
 _TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:(?:static|inline)\s+)*\Z")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\n|[^\n])*\b__global__\b", re.MULTILINE)
@@ -19,7 +19,7 @@ _BASE = re.compile(r"(?:\w+\s*::\s*)*(\w+)\s*(<)?")
 def kernels_in(source: KernelSource) -> dict[str, bool]:
     """Return the names of all kernels in a source and its headers, with who is a template."""
     found: dict[str, bool] = {}
-    for text in (source.text, *source.headers.values()):
+    for text in source.texts:
         code = _ATTRIBUTE.sub(" ", blank_hidden(text))
         for kernel in _KERNEL.finditer(code):
             found[kernel[1]] = _TEMPLATE.search(code[: kernel.start()]) is not None
@@ -31,8 +31,7 @@ def entry_hints(source: KernelSource) -> str:
 
     Nothing where kernels are written by macros, which only a compiler reads.
     """
-    texts = (source.text, *source.headers.values())
-    if any(_MACRO.search(blank_hidden(text)) for text in texts):
+    if any(_MACRO.search(blank_hidden(text)) for text in source.texts):
         return ""
     kernels = kernels_in(source)
     hints = (hint for entry in source.entries for hint in _hints(source.label, entry, kernels))

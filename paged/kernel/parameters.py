@@ -100,7 +100,7 @@ def _declared(source: KernelSource, entry: str) -> str | None:
     if base is None:
         return None
     pattern = re.compile(rf"\b__global__\b[^;{{}}]*?\b{base[1]}\s*\((?P<list>[^;{{}}]*?)\)\s*[;{{]")
-    for text in (source.text, *source.headers.values()):
+    for text in source.texts:
         found = pattern.search(blank_hidden(text))
         if found is not None:
             return " ".join(found["list"].split())

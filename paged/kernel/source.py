@@ -114,6 +114,11 @@ class KernelSource:
         return {name: text for (name, _), text in self._headers.items()}
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The text and those of all headers."""
+        return (self.text, *self.headers.values())
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The source's file and its headers: when one changes, so does the program."""
         own = () if self.path is None else (self.path,)

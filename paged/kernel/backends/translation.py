@@ -15,8 +15,10 @@ _HIDDEN = re.compile(
     r'|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'',
     re.DOTALL,
 )
-_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-_ALIGNMENT = rf"(?:__align__|alignas|__attribute__)\s*{_PARENTHESES}"
+PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+"""Parentheses and what stands in them, nested three deep at most."""
+
+_ALIGNMENT = rf"(?:__align__|alignas|__attribute__)\s*{PARENTHESES}"
 _BETWEEN = rf"(?P<{{}}>(?:\s|{_ALIGNMENT}|volatile\b|const\b)*)"
 _SIZES = r"\[\s*\](?:\[[^;\[\]]*\])*"
 _EXTERN_SHARED = re.compile(
@@ -27,7 +29,7 @@ _EXTERN_SHARED = re.compile(
 _SIZES_OF = re.compile(_SIZES)
 _STATIC_SHARED = re.compile(r"\bstatic(\s+)__shared__\b|\b__shared__(\s+)static\b")
 _ATTRIBUTED = re.compile(
-    rf"\b__shared__\b(?P<attributes>(?:\s*(?:alignas\s*{_PARENTHESES}|\[\[[^\[\]]*\]\]))+)"
+    rf"\b__shared__\b(?P<attributes>(?:\s*(?:alignas\s*{PARENTHESES}|\[\[[^\[\]]*\]\]))+)"
 )
 
 _VOLATILE = re.compile(r"\bvolatile\b(?!\s*(?:\(|goto\b))")
@@ -87,7 +89,7 @@ def _dynamic_array(found: re.Match[str], text: str) -> str:
     between = "before" if found["before"] is not None else "between"
     before = text[slice(*found.span(between))]
     # The one array is aligned for all of them.
-    before = re.sub(rf"(?:alignas|__attribute__)\s*{_PARENTHESES}", _only_lines, before)
+    before = re.sub(rf"(?:alignas|__attribute__)\s*{PARENTHESES}", _only_lines, before)
     code = found.string
     pieces: list[str] = []
     position = found.start("middle")
@@ -136,10 +138,9 @@ def translate(source: KernelSource) -> str:
 
     CUDA's own headers come before the macros, which might be named as something inside them.
     """
-    texts = (source.text, *source.headers.values())
-    arrays = sorted({name for text in texts for name in dynamic_arrays(text)})
+    arrays = sorted({name for text in source.texts for name in dynamic_arrays(text)})
     parts = (
-        *_cuda_includes((source.prelude, *texts)),
+        *_cuda_includes((source.prelude, *source.texts)),
         *(f"#define {name} {value}" for name, value in source.defines),
         source.prelude,
         _line_directive(source.label),
@@ -169,8 +170,7 @@ def translate_headers(source: KernelSource) -> dict[str, str]:
 
 def reads_volatile(source: KernelSource) -> bool:
     """Return whether a source or a header of it declares something volatile, but for assembly."""
-    texts = (source.text, *source.headers.values())
-    return any(_VOLATILE.search(blank_hidden(text)) for text in texts)
+    return any(_VOLATILE.search(blank_hidden(text)) for text in source.texts)
 
 
 def _line_directive(label: str) -> str:
