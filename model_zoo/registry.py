@@ -10,7 +10,6 @@ from model_zoo import families
 from model_zoo.config import ModelConfig
 from model_zoo.family import Family
 from model_zoo.fields import Fields
-from model_zoo.weights import WeightTarget, weight_targets
 from paged.errors import ConfigError
 
 
@@ -46,14 +45,6 @@ def config_from_hf(values: Mapping[str, object], *, source: str = "config.json")
         return _family_of(fields).read(fields)
     except ConfigError as error:
         raise ConfigError(f"{source}: {error}") from error
-
-
-def weight_map(config: ModelConfig) -> Mapping[str, WeightTarget]:
-    """Return where each tensor of a checkpoint goes, by its name there.
-
-    Tied embeddings: there is no head of its own in the map; see `weights.is_ignored`.
-    """
-    return weight_targets(config, find_family(config.family).names)
 
 
 def _family_of(fields: Fields) -> Family:

@@ -11,6 +11,7 @@ import torch
 from model_zoo.config import ModelConfig
 from model_zoo.family import Names
 from model_zoo.params import LayerParams, ModelParams
+from model_zoo.registry import find_family
 from model_zoo.rope import cos_sin_table
 from paged.kernel.linear_weight import LinearWeight
 
@@ -59,6 +60,15 @@ def leaf_shapes(config: ModelConfig) -> Mapping[str, LeafShape]:
     if not config.tie_embeddings:
         shapes["lm_head"] = _vocabulary(config)
     return shapes
+
+
+def weight_map(config: ModelConfig) -> Mapping[str, WeightTarget]:
+    """Return where each tensor of a checkpoint goes, by its name there.
+
+    Tied embeddings: there is no head of its own in the map; see `is_ignored`.
+    Raises ConfigError for an unknown family.
+    """
+    return weight_targets(config, find_family(config.family).names)
 
 
 def weight_targets(config: ModelConfig, names: Names) -> Mapping[str, WeightTarget]:

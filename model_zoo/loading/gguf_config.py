@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from model_zoo.config import ModelConfig
 from model_zoo.loading.gguf_file import GgufFile
-from model_zoo.loading.gguf_metadata import GgufMetadata
-from model_zoo.loading.gguf_tokenizer import end_ids
+from model_zoo.loading.gguf_metadata import PREFIX, GgufMetadata, end_ids
 from model_zoo.loading.gguf_values import read_values
 from model_zoo.registry import config_from_hf
 from model_zoo.rope_config import LongRopeScaling
@@ -76,14 +75,14 @@ def _sizes(file: GgufFile, family: str) -> dict[str, object]:
         "vocab_size": metadata.integer(f"{family}.vocab_size") or _num_tokens(metadata),
         "rms_norm_eps": metadata.required(epsilon_key, metadata.number(epsilon_key)),
         "tie_word_embeddings": "output.weight" not in file.tensors,
-        "bos_token_id": metadata.integer("tokenizer.ggml.bos_token_id"),
+        "bos_token_id": metadata.integer(f"{PREFIX}.bos_token_id"),
         "eos_token_id": list(end_ids(metadata)),
         "dtype": _DTYPES.get(embedding.type_id if embedding else 0, "bfloat16"),
     }
 
 
 def _num_tokens(metadata: GgufMetadata) -> int:
-    key = "tokenizer.ggml.tokens"
+    key = f"{PREFIX}.tokens"
     return len(metadata.required(key, metadata.texts(key)))
 
 

@@ -10,6 +10,12 @@ from typing import TypeVar, cast
 from model_zoo.loading.gguf_cursor import GgufValue
 from paged.errors import ModelFileError
 
+PREFIX = "tokenizer.ggml"
+"""What the keys of a tokenizer begin with."""
+
+# Ends of a text, of a turn and of a message: each ends an answer.
+_END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+
 Value = TypeVar("Value")
 
 
@@ -87,3 +93,9 @@ class GgufMetadata:
             f"{self.path}: {key} must be {wanted}, got {self.values[key]!r:.60}; "
             "convert the model again with a current convert_hf_to_gguf.py"
         )
+
+
+def end_ids(metadata: GgufMetadata) -> tuple[int, ...]:
+    """Return the ids that end an answer, the end of a text first. Raises ModelFileError."""
+    found = (metadata.integer(f"{PREFIX}.{key}") for key in _END_KEYS)
+    return tuple(dict.fromkeys(token for token in found if token is not None))

@@ -9,16 +9,13 @@ from tokenizers import AddedToken, processors
 
 from model_zoo.loading.chat_template import ChatTemplate
 from model_zoo.loading.gguf_file import GgufFile
-from model_zoo.loading.gguf_metadata import GgufMetadata
+from model_zoo.loading.gguf_metadata import PREFIX, GgufMetadata, end_ids
 from model_zoo.loading.gguf_vocabulary import byte_level, sentencepiece
 from model_zoo.loading.text_tokenizer import TextTokenizer
 from paged.errors import ModelFileError
 
-PREFIX = "tokenizer.ggml"
 # Source: enum llama_token_type of llama.cpp.
 _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
-# Ends of a text, of a turn and of a message: each ends an answer.
-_END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 # Byte-level vocabularies whose texts start with a token of their own.
 _STARTING = ("llama3", "llama-v3", "llama-bpe", "tekken")
 _SPECIAL_NAMES = {
@@ -55,12 +52,6 @@ def load_gguf_tokenizer(file: GgufFile) -> TextTokenizer:
         eos_ids=end_ids(metadata),
         template=ChatTemplate(text, source=source, special_tokens=named) if text else None,
     )
-
-
-def end_ids(metadata: GgufMetadata) -> tuple[int, ...]:
-    """Return the ids that end an answer, the end of a text first. Raises ModelFileError."""
-    found = (metadata.integer(f"{PREFIX}.{key}") for key in _END_KEYS)
-    return tuple(dict.fromkeys(token for token in found if token is not None))
 
 
 def _numbered(metadata: GgufMetadata, tokens: list[str]) -> Mapping[str, int]:

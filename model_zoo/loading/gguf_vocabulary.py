@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 
-from model_zoo.loading.gguf_metadata import GgufMetadata
+from model_zoo.loading.gguf_metadata import PREFIX, GgufMetadata
 from model_zoo.loading.token_bytes import SPACE_MARK
 from paged.errors import ModelFileError
 
-_MERGES = "tokenizer.ggml.merges"
-_SCORES = "tokenizer.ggml.scores"
-_PRE = "tokenizer.ggml.pre"
+_MERGES = f"{PREFIX}.merges"
+_SCORES = f"{PREFIX}.scores"
+_PRE = f"{PREFIX}.pre"
 _WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -90,7 +90,7 @@ def sentencepiece(metadata: GgufMetadata, vocabulary: Mapping[str, int]) -> toke
             f"{metadata.path}: expected one of {_SCORES} for each of {len(vocabulary)} tokens, "
             f"got {len(scores)}"
         )
-    unknown = metadata.integer("tokenizer.ggml.unknown_token_id")
+    unknown = metadata.integer(f"{PREFIX}.unknown_token_id")
     names = {token_id: token for token, token_id in vocabulary.items()}
     backend = _bpe(
         metadata,
@@ -101,7 +101,7 @@ def sentencepiece(metadata: GgufMetadata, vocabulary: Mapping[str, int]) -> toke
         byte_fallback=True,
     )
     # SentencePiece begins every text, and what follows a special token, with a space.
-    has_prefix = metadata.flag("tokenizer.ggml.add_space_prefix") is not False
+    has_prefix = metadata.flag(f"{PREFIX}.add_space_prefix") is not False
     mark = normalizers.Replace(" ", SPACE_MARK)
     prefix = [normalizers.Prepend(SPACE_MARK)] if has_prefix else []
     backend.normalizer = normalizers.Sequence([*prefix, mark])

@@ -13,8 +13,7 @@ from model_zoo.loading.gguf_source import GgufSource
 from model_zoo.loading.safetensors_source import SafetensorsSource
 from model_zoo.loading.tensor_source import TensorSource
 from model_zoo.params import ModelParams
-from model_zoo.registry import weight_map
-from model_zoo.weights import WeightTarget, build_params, is_ignored
+from model_zoo.weights import WeightTarget, build_params, is_ignored, weight_map
 from paged.errors import ConfigError, ModelFileError
 from paged.kernel.linear_weight import LinearWeight, WeightType
 

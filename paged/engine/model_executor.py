@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from model_zoo import transformer
 from model_zoo.config import ModelConfig
 from model_zoo.params import ModelParams
 from model_zoo.registry import find_family
@@ -51,7 +52,7 @@ class ModelExecutor:
         self.config = config
         self.params = params
         self.pools = pools
-        self._forward = find_family(config.family).forward
+        self._forward = find_family(config.family).forward or transformer.forward
         self._eos_ids = frozenset(eos_ids)
         self._choices = choices
         block_size = pools.device[0].shape[4]

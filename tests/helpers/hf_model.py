@@ -11,8 +11,8 @@ import transformers
 
 from model_zoo.config import ModelConfig
 from model_zoo.params import ModelParams
-from model_zoo.registry import config_from_hf, weight_map
-from model_zoo.weights import build_params, leaf_shapes
+from model_zoo.registry import config_from_hf
+from model_zoo.weights import build_params, leaf_shapes, weight_map
 from paged.kernel.linear_weight import LinearWeight
 from tests.helpers.ragged import RaggedRun, schedules
 

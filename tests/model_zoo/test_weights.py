@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from model_zoo.families.llama import NAMES
+from model_zoo.registry import FAMILIES
 from model_zoo.tiny import CONFIG
 from model_zoo.weights import (
     LeafShape,
@@ -15,9 +16,11 @@ from model_zoo.weights import (
     build_params,
     is_ignored,
     leaf_shapes,
+    weight_map,
     weight_targets,
 )
 from paged.kernel.linear_weight import LinearWeight
+from tests.helpers.hf_model import HfModel
 
 
 def test_queries_keys_and_values_are_stacked() -> None:
@@ -87,3 +90,12 @@ def test_leaves_are_made_in_that_order_and_tied_ones_once() -> None:
 )
 def test_what_a_model_does_without_is_ignored(name: str, is_tied: bool, expected: bool) -> None:
     assert is_ignored(replace(CONFIG, tie_embeddings=is_tied), name) is expected
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("is_tied", [False, True])
+def test_the_map_has_exactly_the_tensors_of_a_checkpoint(name: str, is_tied: bool) -> None:
+    options = {"attention_bias": True} if name in {"llama", "qwen3"} else {}
+    hf = HfModel(name, tie_word_embeddings=is_tied, **options)
+    shapes = {name: target.shape for name, target in weight_map(hf.config()).items()}
+    assert shapes == {name: tuple(tensor.shape) for name, tensor in hf.tensors().items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from model_zoo.loading.gguf_metadata import GgufMetadata
+from model_zoo.loading.gguf_metadata import PREFIX, GgufMetadata, end_ids
 from paged.errors import ModelFileError
 
 METADATA = GgufMetadata(
@@ -48,3 +48,9 @@ def test_what_is_required_must_be_there() -> None:
     assert METADATA.required("integer", METADATA.integer("integer")) == 3
     with pytest.raises(ModelFileError, match="the key absent is missing"):
         METADATA.required("absent", METADATA.integer("absent"))
+
+
+def test_the_end_of_a_text_is_the_first_of_those_that_end_an_answer() -> None:
+    keys = {f"{PREFIX}.eot_token_id": 5, f"{PREFIX}.eos_token_id": 7, f"{PREFIX}.eom_token_id": 5}
+    assert end_ids(GgufMetadata(Path("some.gguf"), keys)) == (7, 5)
+    assert end_ids(METADATA) == ()

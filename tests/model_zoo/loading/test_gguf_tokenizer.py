@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
 from model_zoo.loading.gguf_file import read_gguf
-from model_zoo.loading.gguf_tokenizer import end_ids, load_gguf_tokenizer
+from model_zoo.loading.gguf_tokenizer import load_gguf_tokenizer
 from model_zoo.loading.text_tokenizer import TextTokenizer
 from paged.errors import ModelFileError
 from tests.helpers.gguf_files import TOKENS, tokenizer_keys, write_gguf
@@ -161,9 +161,6 @@ def test_control_and_unknown_tokens_are_special(tmp_path: Path) -> None:
 
 def test_every_end_of_a_turn_ends_an_answer(tmp_path: Path) -> None:
     assert small(tmp_path, eot_token_id=5, eom_token_id=2).eos_ids == {2, 5}
-    keys = {"tokenizer.ggml.eot_token_id": 5, "tokenizer.ggml.eos_token_id": 7}
-    metadata = read_gguf(write_gguf(tmp_path / "ends.gguf", keys)).metadata
-    assert end_ids(metadata) == (7, 5)
 
 
 def test_without_a_template_there_are_no_chats(tmp_path: Path) -> None:
