@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import torch
 
+from model_zoo import transformer
 from model_zoo.batch import GroupTables, ModelBatch
 from model_zoo.config import ModelConfig
 from model_zoo.params import ModelParams
-from model_zoo.transformer import forward
+from model_zoo.registry import find_family
 
 _BLOCK_SIZE = 4
 _NUM_SPARE_BLOCKS = 3
@@ -36,6 +37,7 @@ class RaggedRun:
         self.config = config
         self.texts = texts
         self.num_computed = [0] * len(texts)
+        self._forward = find_family(config.family).forward or transformer.forward
         self._source = torch.Generator().manual_seed(seed)
         self._tables = [self._scattered() for _ in config.kv_groups]
         self.pools = tuple(self._pool(len(group.layers), kv_dtype) for group in config.kv_groups)
@@ -48,7 +50,7 @@ class RaggedRun:
         only_last: ask for the logits of each text's last token alone.
         """
         batch, rows = self.batch(counts, num_padding=num_padding, only_last=only_last)
-        logits = forward(self.params, self.config, self.pools, batch)
+        logits = self._forward(self.params, self.config, self.pools, batch)
         self.num_computed = [
             done + count for done, count in zip(self.num_computed, counts, strict=True)
         ]
