@@ -154,7 +154,8 @@ class Plans:
 
     def _holds(self, plan: Plan, values: list[Number]) -> bool:
         """Return whether the requirements on late numbers are met."""
-        if self._late_condition is None:
+        condition = self._late_condition
+        if condition is None:
             return True
         sizes = plan.sizes
         fixed = tuple([sizes.get(name) for name in self._fixed_names])
@@ -162,19 +163,20 @@ class Plans:
         key = (fixed, tuple([values[i] for i in self._named_late]))
         held = self._held.get(key)
         if held is None:
-            held = self._evaluate({**sizes, **self._late_values(values)})
+            held = _is_met(condition, {**sizes, **self._late_values(values)})
             self._held.put(key, held)
         return held
-
-    def _evaluate(self, sizes: Mapping[str, int]) -> bool:
-        try:
-            return self._late_condition is None or bool(self._late_condition.evaluate(sizes))
-        except KernelSourceError:
-            return False
 
     def _late_values(self, values: list[Number]) -> dict[str, int]:
         """Return the late numbers that are sizes by name."""
         return dict(zip(self._late_sizes, cast("list[int]", values), strict=False))
+
+
+def _is_met(condition: Expression, sizes: Mapping[str, int]) -> bool:
+    try:
+        return bool(condition.evaluate(sizes))
+    except KernelSourceError:
+        return False
 
 
 def _condition(spec: KernelSpec, late: Sequence[Scalar]) -> Expression | None:

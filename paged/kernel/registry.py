@@ -54,8 +54,9 @@ def resolve_variant(op_name: str, variant: str) -> str:
     if variant == REFERENCE or (variant == HOST and op_name in HOST_OPS):
         return variant
     if variant == HOST:
-        served = ", ".join(HOST_OPS) or "none"
-        raise KernelSourceError(f"{op_name} has no host kernel; operations that have: {served}")
+        raise KernelSourceError(
+            f"{op_name} has no host kernel; operations that have: {', '.join(HOST_OPS)}"
+        )
     found = find_variant(op, variant)
     return str(found.path) if variant.endswith(".cu") else variant
 

@@ -13,10 +13,7 @@ from paged.kernel.backends.structures import Report
 
 MESSAGE, FAULT, OVERFLOW, STOPPED, STRAY_WRITE = 1, 2, 3, 4, 5
 WRITE = 2
-NULL_PAGE_BYTES = 65536
 VECTOR_BYTES = 16
-NEAR_BYTES = 1 << 34
-"""Unreadable memory on both sides of each operand's: a nearer address was meant for the operand."""
 
 _CAUSES = {
     signal.SIGFPE: "integer division by zero, or the quotient of the least integer and -1",
