@@ -72,11 +72,8 @@ def use_kernel(
         interpret=now.interpret if interpret is None else interpret,
         host=now.host if host is None else host,
     )
-    token = _choices.set(choices)
-    try:
+    with in_force(choices):
         yield choices
-    finally:
-        _choices.reset(token)
 
 
 @contextmanager
