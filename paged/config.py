@@ -26,16 +26,41 @@ def _require_at_least(name: str, value: int, least: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConfig:
+    """The pool of one KV group: layers that keep the same tokens.
+
+    num_blocks, num_host_blocks: as for `CacheConfig`, of this group alone.
+    window: keys that a token sees, its own included; None sees all.
+    """
+
+    num_blocks: int
+    window: int | None = None
+    num_host_blocks: int = 0
+
+    def __post_init__(self) -> None:
+        _require_at_least("num_blocks", self.num_blocks, 1)
+        _require_at_least("num_host_blocks", self.num_host_blocks, 0)
+        if self.window is not None:
+            _require_at_least("window", self.window, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CacheConfig:
     """The KV pool and the policy that hands it out.
 
-    num_blocks: physical blocks; a pool of S slots has S // block_size of them.
+    num_blocks: physical blocks; a pool of S slots has S // block_size of them. With groups,
+        the sum of theirs.
     block_size: slots per block.
     max_model_len: most tokens one sequence may come to.
     eviction: which cached block nobody holds goes first (paged).
     watermark: share of the blocks kept free when a request is admitted (paged).
-    num_host_blocks: blocks of host memory for swapped sequences (paged).
+    num_host_blocks: blocks of host memory for swapped sequences (paged). With groups, the
+        sum of theirs.
     blocks_per_page: blocks in one physical page (virtual).
+    groups: pools of the model's KV groups, each with block tables of its own (paged). None:
+        one block table serves all groups, and no block is given up for having left a window.
+    max_step_tokens: most tokens that are computed in one step, `max_num_batched_tokens` of
+        the scheduler; a group with a window holds few blocks where it is known.
     """
 
     num_blocks: int
@@ -47,6 +72,8 @@ class CacheConfig:
     eviction: str = "lru"
     num_host_blocks: int = 0
     blocks_per_page: int = 1
+    groups: tuple[GroupConfig, ...] | None = None
+    max_step_tokens: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("num_blocks", "block_size", "max_model_len", "blocks_per_page"):
@@ -57,6 +84,31 @@ class CacheConfig:
             f"watermark is a share of the pool, 0 <= watermark < 1, got {self.watermark}",
         )
         _require_choice("eviction", self.eviction, EVICTIONS)
+        if self.max_step_tokens is not None:
+            _require_at_least("max_step_tokens", self.max_step_tokens, 1)
+        if self.groups is not None:
+            self._check_groups(self.groups)
+
+    def _check_groups(self, groups: tuple[GroupConfig, ...]) -> None:
+        _require(bool(groups), "groups must name one pool at least, or be None")
+        _require(
+            self.allocator == "paged",
+            f"groups need the allocator paged, got {self.allocator}; one block table serves all"
+            " groups of other allocators",
+        )
+        for name in ("num_blocks", "num_host_blocks"):
+            total = sum(getattr(group, name) for group in groups)
+            _require(
+                getattr(self, name) == total,
+                f"{name} must be that of all groups, {total}, got {getattr(self, name)}",
+            )
+
+    @property
+    def pools(self) -> tuple[GroupConfig, ...]:
+        """Pools that have block tables of their own."""
+        if self.groups is not None:
+            return self.groups
+        return (GroupConfig(num_blocks=self.num_blocks, num_host_blocks=self.num_host_blocks),)
 
     @property
     def capacity_slots(self) -> int:

@@ -47,13 +47,24 @@ def _no_blocks() -> IndexArray:
 
 @dataclass(frozen=True, slots=True)
 class BlockMoves:
-    """Whole-block copies `src[i] -> dst[i]`; all may run at once, in any order."""
+    """Whole-block copies `src[i] -> dst[i]`; all may run at once, in any order.
+
+    group[i]: KV group in whose pool it is made; None: each is made in the pools of all.
+    """
 
     src: IndexArray = field(default_factory=_no_blocks)
     dst: IndexArray = field(default_factory=_no_blocks)
+    group: IndexArray | None = None
 
     def __len__(self) -> int:
         return len(self.src)
+
+    def of(self, group: int) -> BlockMoves:
+        """Return the moves to make in the pool of one KV group."""
+        if self.group is None:
+            return self
+        chosen = self.group == group
+        return BlockMoves(self.src[chosen], self.dst[chosen])
 
 
 NO_MOVES = BlockMoves()
@@ -64,9 +75,11 @@ def concat_moves(parts: list[BlockMoves]) -> BlockMoves:
     parts = [part for part in parts if len(part)]
     if len(parts) <= 1:
         return parts[0] if parts else NO_MOVES
+    groups = [part.group for part in parts if part.group is not None]
     return BlockMoves(
         np.concatenate([part.src for part in parts]),
         np.concatenate([part.dst for part in parts]),
+        np.concatenate(groups) if groups else None,
     )
 
 
@@ -86,10 +99,15 @@ class Admission:
 
 
 class Allocator(Protocol):
-    """Owner of the KV pool. A mutator that raises or says None changed nothing."""
+    """Owner of the KV pool. A mutator that raises or says None changed nothing.
+
+    tables: rows, and the blocks of the first KV group. group_tables: those of each KV group
+        that has its own, with the same rows; one entry serves all groups.
+    """
 
     name: str
     tables: BlockTables
+    group_tables: tuple[BlockTables, ...]
     num_blocks: int
     block_size: int
 

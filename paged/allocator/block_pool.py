@@ -114,6 +114,15 @@ class BlockPool:
         self.references[blocks] = left
         self._let_go(blocks)
 
+    def drop_listed(self, blocks: IndexArray) -> None:
+        """Give up one reference to a block for each time that it is listed."""
+        if not np.count_nonzero(self.references[blocks] - _ONE):
+            # A block held once cannot be listed twice.
+            self.drop(blocks)
+            return
+        np.subtract.at(self.references, blocks, 1)
+        self._let_go(np.unique(blocks[self.references[blocks] == 0]))
+
     def _let_go(self, idle: IndexArray) -> None:
         if self._cache is None:
             self._push(idle)
@@ -164,4 +173,8 @@ class BlockPool:
         self._cache.check_integrity()
         check(bool(self._cache.is_cached(queued).all()), "an evictable block is not cached")
         check(not bool(self._cache.is_cached(free).any()), "a free block is still hittable")
-        self._cache.check_leaves_first(queued)
+
+    def check_leaves_first(self) -> None:
+        """Raise IntegrityError if a cached block would be evicted before its children."""
+        if self._cache is not None:
+            self._cache.check_leaves_first(self._evictable.in_order())

@@ -12,7 +12,8 @@ class BlockTables:
     """Block ids, block counts and token counts of every live sequence.
 
     Shapes: `ids[max_rows, max_blocks_per_row]` int32, row-major, so a kernel can
-    read a row as it lies. Columns at or beyond `num_blocks[row]` are garbage.
+    read a row as it lies. Columns at or beyond `num_blocks[row]` are garbage, and so are
+    those before `first_block[row]`: given up, for their tokens have left the window.
 
     A row is handed out by `take_rows` and keeps its index until `give_rows`.
     `num_tokens[row]` counts a token from the step that writes it onwards.
@@ -25,6 +26,7 @@ class BlockTables:
         # careful: np.zeros maps pages lazily, np.empty + fill would touch them all.
         self.ids: BlockArray = np.zeros((max_rows, self.max_blocks_per_row), np.int32)
         self.num_blocks: IndexArray = np.zeros(max_rows, np.int64)
+        self.first_block: IndexArray = np.zeros(max_rows, np.int64)
         self.num_tokens: IndexArray = np.zeros(max_rows, np.int64)
         self.is_live: BoolArray = np.zeros(max_rows, np.bool_)
         self._free_rows: list[int] = list(range(max_rows - 1, -1, -1))
@@ -54,6 +56,7 @@ class BlockTables:
         """Take rows back. The caller has released their blocks already."""
         self.is_live[rows] = False
         self.num_blocks[rows] = 0
+        self.first_block[rows] = 0
         self.num_tokens[rows] = 0
         self._free_rows.extend(rows.tolist())
 
@@ -62,10 +65,10 @@ class BlockTables:
         return np.flatnonzero(self.is_live)
 
     def row_ids(self, row: int) -> BlockArray:
-        """View of the block ids of one live row. Raises UnknownRow."""
+        """View of the ids of the blocks that one live row holds. Raises UnknownRow."""
         if not 0 <= row < self.max_rows or not self.is_live[row]:
             raise UnknownRow(f"row {row} holds no live sequence")
-        return self.ids[row, : self.num_blocks[row]]
+        return self.ids[row, self.first_block[row] : self.num_blocks[row]]
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless rows are either live or free, never both."""
@@ -74,5 +77,7 @@ class BlockTables:
         check(not bool(self.is_live[free].any()), "a free row is marked live")
         check(len(free) + int(self.is_live.sum()) == self.max_rows, "a row is lost")
         check(not bool(self.num_blocks[free].any()), "a free row still has blocks")
+        is_whole = (self.first_block >= 0) & (self.first_block <= self.num_blocks)
+        check(bool(is_whole.all()), "more blocks are given up than there were")
         room = self.num_blocks * self.block_size
         check(bool((self.num_tokens <= room).all()), "tokens exceed the blocks held")

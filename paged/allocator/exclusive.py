@@ -31,6 +31,7 @@ class ExclusiveAllocator(ABC):
             max_model_len=config.max_model_len,
             block_size=config.block_size,
         )
+        self.group_tables = (self.tables,)
         self._granted_slots: IndexArray = np.zeros(max_rows, np.int64)
 
     @property

@@ -21,6 +21,11 @@ class Growth:
         self._none, self._one = np.array(0), np.array(1)
         self._longest = np.array(tables.max_blocks_per_row)
 
+    def num_missing(self, rows: IndexArray, num_tokens: IndexArray) -> int:
+        """Count the blocks that `extend` will take."""
+        missing_tokens = num_tokens - self._tables.num_blocks[rows] * self._size
+        return int(np.add.reduce((missing_tokens.clip(min=0) + self._almost) // self._size))
+
     def extend(self, rows: IndexArray, num_tokens: IndexArray, *, num_copies: int) -> None:
         """Give rows[i] room for num_tokens[i], if that leaves blocks for num_copies copies.
 

@@ -9,6 +9,7 @@ from paged.allocator.address_space import AddressSpace
 from paged.allocator.base import Allocator
 from paged.allocator.buddy import BuddySpace
 from paged.allocator.fit import BestFitSpace, FirstFitSpace
+from paged.allocator.grouped import GroupedAllocator
 from paged.allocator.paged import PagedAllocator
 from paged.allocator.reserved import (
     ReservationPolicy,
@@ -41,7 +42,9 @@ class AllocatorKind:
 
 
 def _paged(config: CacheConfig, max_rows: int) -> Allocator:
-    return PagedAllocator(config, max_rows=max_rows)
+    if len(config.pools) == 1:
+        return PagedAllocator(config, max_rows=max_rows)
+    return GroupedAllocator(config, max_rows=max_rows)
 
 
 def _virtual(config: CacheConfig, max_rows: int) -> Allocator:

@@ -60,8 +60,9 @@ class SwapSpace:
         return len(self._host_blocks(rows))
 
     def resident(self, row: int) -> BoolArray:
-        """[num_blocks of row] which of its blocks are on the device."""
+        """[num_blocks of row] which of its blocks it holds on the device."""
         mask = np.ones(int(self._tables.num_blocks[row]), np.bool_)
+        mask[: self._tables.first_block[row]] = False
         if row in self._swapped:
             mask[self._swapped[row].columns] = False
         return mask
@@ -74,14 +75,22 @@ class SwapSpace:
         column = np.concatenate(columns) if columns else np.zeros(0, np.int64)
         return HeldBlocks(self._tables.ids[row, column], row, column)
 
+    def can_move_out(self, rows: IndexArray) -> bool:
+        """Say whether the host has room for the blocks that only these rows hold."""
+        return len(self._own(rows)) <= self._host.num_available
+
+    def _own(self, rows: IndexArray) -> IndexArray:
+        """Blocks that only these rows hold, ascending."""
+        ids = np.concatenate([self._tables.row_ids(row).astype(np.int64) for row in rows.tolist()])
+        distinct, held = np.unique(ids, return_counts=True)
+        return distinct[self._pool.references[distinct] == held]
+
     def move_out(self, rows: IndexArray) -> BlockMoves | None:
         """Move the blocks that only these rows hold to the host, all or nothing.
 
         None if the host pool is too small. Moved blocks leave the prefix cache.
         """
-        ids = np.concatenate([self._tables.row_ids(row).astype(np.int64) for row in rows.tolist()])
-        distinct, held = np.unique(ids, return_counts=True)
-        own = distinct[self._pool.references[distinct] == held]
+        own = self._own(rows)
         if len(own) > self._host.num_available:
             return None
         host = self._host.take(len(own))
@@ -96,10 +105,10 @@ class SwapSpace:
 
     def _swap_row(self, row: int, own: IndexArray, host: IndexArray) -> None:
         ids = self._tables.row_ids(row)
-        columns = np.flatnonzero(np.isin(ids, own))
-        host_blocks = host[np.searchsorted(own, ids[columns])]
+        places = np.flatnonzero(np.isin(ids, own))
+        host_blocks = host[np.searchsorted(own, ids[places])]
         self._host.references[host_blocks] += 1
-        self._swapped[row] = _Swapped(columns, host_blocks)
+        self._swapped[row] = _Swapped(places + self._tables.first_block[row], host_blocks)
 
     def move_in(self, rows: IndexArray) -> BlockMoves:
         """Bring rows back to the device. Raises OutOfBlocks (nothing is changed)."""

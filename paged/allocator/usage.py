@@ -6,7 +6,8 @@ that the classes sum to the capacity of the pool.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -57,6 +58,12 @@ class SlotUsage:
         }
 
 
+def sum_usage(parts: Sequence[SlotUsage]) -> SlotUsage:
+    """Add up the slots of several pools, class by class."""
+    names = [field.name for field in fields(SlotUsage)]
+    return SlotUsage(**{name: sum(getattr(part, name) for part in parts) for name in names})
+
+
 @dataclass(frozen=True, slots=True)
 class GrantedSplit:
     """Granted slots of live rows, split by what they hold or will hold."""
@@ -75,6 +82,15 @@ def split_grants(used: IndexArray, granted: IndexArray, final: IndexArray | None
         return GrantedSplit(token, 0, 0, unused)
     internal = int(np.add.reduce(granted - np.minimum(granted, np.maximum(final, used))))
     return GrantedSplit(token, unused - internal, internal, 0)
+
+
+def split_own_grants(tables: BlockTables, final: IndexArray | None) -> GrantedSplit:
+    """Split the blocks of live rows that share none. final[max_rows]: as for the allocator."""
+    rows, size = tables.live_rows(), tables.block_size
+    given_up = tables.first_block[rows] * size
+    used = tables.num_tokens[rows] - given_up
+    granted = tables.num_blocks[rows] * size - given_up
+    return split_grants(used, granted, None if final is None else final[rows] - given_up)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ class Mutant:
 MUTANTS = (
     Mutant(
         test="test_full_prefix_hit.py",
-        source="allocator/paged.py",
-        old="min(len(hit) * self.block_size, demand.num_tokens - 1)",
-        new="len(hit) * self.block_size",
+        source="allocator/intake.py",
+        old="min(len(hit) * self._size, demand.num_tokens - 1)",
+        new="len(hit) * self._size",
     ),
     Mutant(
         test="test_resume_looks_up_again.py",
@@ -37,12 +37,12 @@ MUTANTS = (
     ),
     Mutant(
         test="test_equal_prompts_in_one_step.py",
-        source="allocator/paged.py",
+        source="allocator/intake.py",
         old="        return Admission(rows=rows, num_cached_tokens=num_cached, copies=copies)\n",
         new="        if self._chains and demand.tokens is not None and not num_cached:\n"
-        "            self.tables.num_tokens[lead] = demand.num_tokens\n"
+        "            self._tables.num_tokens[lead] = demand.num_tokens\n"
         "            self._chains.register(rows[:1] * 0 + lead, np.tile(demand.tokens, (9, 1)))\n"
-        "            self.tables.num_tokens[lead] = 0\n"
+        "            self._tables.num_tokens[lead] = 0\n"
         "        return Admission(rows=rows, num_cached_tokens=num_cached, copies=copies)\n",
     ),
     Mutant(
