@@ -51,6 +51,7 @@ class Batch:
     num_samples[seqs]: tokens to draw at the end: 0 while a prompt is unfinished, 1, or
         the number of sequences when a group's shared prompt is complete.
     num_drawn: tokens to draw in all, the sum of num_samples.
+    group_tables: block tables of each KV group, by row; one entry serves all groups.
     tokens[max_rows, max_model_len]: token ids by row; valid until the step's update.
     """
 
@@ -60,7 +61,7 @@ class Batch:
     num_scheduled: IndexArray
     num_samples: IndexArray
     num_drawn: int
-    tables: BlockTables
+    group_tables: tuple[BlockTables, ...]
     tokens: TokenArray
     swap_out: BlockMoves = NO_MOVES
     swap_in: BlockMoves = NO_MOVES
@@ -102,10 +103,19 @@ class Batch:
         return np.concatenate([[0], np.cumsum(self.num_scheduled)])
 
     @property
+    def tables(self) -> BlockTables:
+        """Block tables of the first KV group."""
+        return self.group_tables[0]
+
+    @property
     def block_tables(self) -> BlockArray:
         """[seqs, max blocks] physical block ids; columns beyond seq_lens are garbage."""
+        return self.block_tables_of(0)
+
+    def block_tables_of(self, group: int) -> BlockArray:
+        """[seqs, max blocks] block ids of one KV group; garbage too where a window has left."""
         width = -(-int(self.seq_lens.max(initial=1)) // self.tables.block_size)
-        return self.tables.ids[self.rows, :width]
+        return self.group_tables[group].ids[self.rows, :width]
 
     def flatten(self) -> FlatTokens:
         """Lay all tokens of the step out one after the other. O(tokens)."""
@@ -116,11 +126,14 @@ class Batch:
         )
         positions = np.repeat(self.num_computed, self.num_scheduled) + within
         size = self.tables.block_size
-        blocks = self.tables.ids[rows, positions // size].astype(np.int64)
+        columns, offsets = np.divmod(positions, size)
         return FlatTokens(
             tokens=self.tokens[rows, positions],
             positions=positions,
-            slot_mapping=blocks * size + positions % size,
+            slot_mappings=tuple(
+                tables.ids[rows, columns].astype(np.int64) * size + offsets
+                for tables in self.group_tables
+            ),
         )
 
 
@@ -128,12 +141,17 @@ class Batch:
 class FlatTokens:
     """Per-token arrays of a batch, each [num_tokens].
 
-    slot_mapping: slot of the pool that the token's K and V go to.
+    slot_mappings: for each KV group, slots of its pool that the tokens' K and V go to.
     """
 
     tokens: TokenArray
     positions: IndexArray
-    slot_mapping: IndexArray
+    slot_mappings: tuple[IndexArray, ...]
+
+    @property
+    def slot_mapping(self) -> IndexArray:
+        """Slots of the first KV group."""
+        return self.slot_mappings[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ class StepPlan:
             num_scheduled=num_scheduled,
             num_samples=num_samples,
             num_drawn=num_drawn,
-            tables=core.allocator.tables,
+            group_tables=core.allocator.group_tables,
             tokens=core.rows.tokens,
             swap_out=concat_moves(self.swap_out) if self.swap_out else NO_MOVES,
             swap_in=concat_moves(self.swap_in) if self.swap_in else NO_MOVES,

@@ -64,7 +64,7 @@ def make_batch() -> Callable[..., Batch]:
             num_scheduled=columns[2],
             num_samples=columns[3],
             num_drawn=int(columns[3].sum()),
-            tables=tables,
+            group_tables=(tables,),
             tokens=np.zeros((8, 128), np.int32),
             admitted=tuple(admitted),
             num_preempted=num_preempted,

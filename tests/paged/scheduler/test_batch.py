@@ -36,7 +36,7 @@ def batch(tables: BlockTables) -> Batch:
         num_scheduled=_array(1, 3),
         num_samples=_array(1, 0),
         num_drawn=1,
-        tables=tables,
+        group_tables=(tables,),
         tokens=tokens,
         swap_out=BlockMoves(_array(1), _array(0)),
         copies=BlockMoves(_array(2, 3), _array(4, 5)),
@@ -71,7 +71,7 @@ def test_a_batch_without_sequences_is_empty(tables: BlockTables) -> None:
         num_scheduled=none,
         num_samples=none,
         num_drawn=0,
-        tables=tables,
+        group_tables=(tables,),
         tokens=np.zeros((3, 8), np.int32),
     )
     assert (batch.num_seqs, batch.num_tokens, batch.num_context_tokens, batch.num_moves) == (
@@ -91,3 +91,14 @@ def test_output_length_leaves_out_the_prompt(make_request: Callable[..., Request
         num_preemptions=0,
     )
     assert finished.num_new_tokens == 2
+
+
+def test_each_kv_group_has_tables_of_its_own(batch: Batch, tables: BlockTables) -> None:
+    other = BlockTables(max_rows=3, max_model_len=8, block_size=2)
+    other.ids[:] = 10 + np.arange(12).reshape(3, 4)
+    batch.group_tables = (tables, other)
+    assert batch.tables is tables
+    assert batch.block_tables_of(1).tolist() == [[18, 19], [10, 11]]
+    first, second = batch.flatten().slot_mappings
+    assert first.tolist() == [13, 19, 16, 17]
+    assert second.tolist() == [39, 21, 22, 23]
