@@ -84,7 +84,7 @@ class LinearWeight:
             values = values.float() if scales is None else values.float() * scales[:, None]
             return LinearWeight(data=values, out_features=self.out_features, bias=bias)
         return LinearWeight(
-            data=_tiled(values, 2 * host.level.num_lanes),
+            data=_tiled(values, host.level.tile_features),
             out_features=self.out_features,
             bias=bias,
             scales=scales,

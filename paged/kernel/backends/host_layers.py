@@ -13,6 +13,7 @@ from paged.kernel.backends.host import Host, HostConfig, find_host
 from paged.kernel.backends.host_records import ELEMENT_CODES
 from paged.kernel.dtypes import name_of
 from paged.kernel.linear_weight import LinearWeight
+from paged.kernel.tensor_kind import kind_fault
 
 _TYPE_CODES = {
     dtype: ELEMENT_CODES[name_of(dtype)] for dtype in (torch.bfloat16, torch.float32, torch.int8)
@@ -27,7 +28,7 @@ class HostLayers:
 
     def __init__(self, host: Host) -> None:
         self._num_threads = host.num_threads
-        self._tile = 2 * host.level.num_lanes
+        self._tile = host.level.tile_features
         weight = (c_int, c_void_p, c_void_p)
         self._linear = host.function(
             *("paged_host_linear", *weight, c_void_p, c_int64, c_int64),
@@ -176,10 +177,9 @@ def _refuse(
     faults = [f"{tensor.dtype} of shape {list(tensor.shape)} on {tensor.device}"]
     if not tensor.is_contiguous():
         faults.append(f"with strides {list(tensor.stride())}; pass .contiguous()")
-    if tensor.is_neg():
-        faults.append("with torch's neg bit set; pass .resolve_neg()")
-    if tensor.requires_grad and torch.is_grad_enabled():
-        faults.append("that requires grad; call under torch.inference_mode() or detach it")
+    fault = kind_fault(tensor)
+    if fault is not None:
+        faults.append(f"that {fault}")
     raise OperandError(
         f"{name}: operand {operand!r} must be {shape} {kind} and on the CPU, got {' '.join(faults)}"
     )

@@ -31,6 +31,11 @@ class HostLevel:
         """Compiler flags of this level."""
         return (f"-march={self.march}", f"-DPAGED_HOST_LANES={self.num_lanes}")
 
+    @property
+    def tile_features(self) -> int:
+        """Outputs of a tile of a packed weight: two vectors of them."""
+        return 2 * self.num_lanes
+
 
 _V2 = frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})
 _V3 = _V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}

@@ -22,6 +22,12 @@ def test_this_cpu_runs_at_least_the_lowest_level() -> None:
     assert cpu_levels()[-1] == LEVELS["baseline"]
 
 
+def test_a_level_says_what_its_library_is_compiled_with() -> None:
+    level = LEVELS["avx2"]
+    assert level.flags == ("-march=x86-64-v3", "-DPAGED_HOST_LANES=8")
+    assert level.tile_features == 16
+
+
 def test_an_unknown_level_is_refused_with_the_levels_there_are() -> None:
     with pytest.raises(ConfigError, match="one of avx512, avx2, baseline, got 'sse'"):
         find_level("sse")
