@@ -23,13 +23,12 @@ def kind_fault(tensor: object) -> str | None:
     if tensor.is_neg() or tensor.is_conj():
         bit = "neg" if tensor.is_neg() else "conj"
         return (
-            f"has torch's {bit} bit set, so that its memory holds other values; "
-            f"pass .resolve_{bit}()"
+            f"has torch's {bit} bit set; pass .resolve_{bit}(), for its memory holds other values"
         )
     if tensor.requires_grad and torch.is_grad_enabled():
         return (
-            "requires grad, and kernels have no gradient; call under torch.inference_mode() "
-            "or detach it"
+            "requires grad; call under torch.inference_mode() or detach it, for kernels have no "
+            "gradient"
         )
     return None
 
