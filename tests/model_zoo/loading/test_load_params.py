@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from model_zoo.config import ModelConfig
 from model_zoo.loading.files import ModelFiles, resolve
@@ -18,6 +19,7 @@ from model_zoo.loading.load_config import load_config
 from model_zoo.loading.load_params import load_params
 from model_zoo.params import ModelParams, tensors
 from paged.errors import ConfigError, ModelFileError
+from paged.kernel.linear_weight import LinearWeight, WeightType
 from tests.helpers.gguf_files import model_keys, model_tensors, small_llama, write_gguf
 from tests.helpers.hf_model import HfModel, params_from, relative_error, some_texts
 from tests.helpers.ragged import RaggedRun
@@ -96,19 +98,35 @@ def test_tiny_is_the_same_every_time() -> None:
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_one_leaf_at_a_time_is_held_twice(tmp_path: Path) -> None:
-    hf = HfModel("llama", num_hidden_layers=16)
-    path = tmp_path / "model.gguf"
-    write_gguf(path, model_keys(hf, "llama"), model_tensors(hf, "llama"))
-    files = resolve(str(path))
-    config = load_config(files)
+def write_deep_gguf(path: Path) -> Path:
+    """Write a GGUF file of which one leaf is a small part."""
+    hf = HfModel("llama", num_hidden_layers=8, hidden_size=192, intermediate_size=160)
+    return write_gguf(path, model_keys(hf, "llama"), model_tensors(hf, "llama"))
+
+
+def test_the_arrays_that_values_pass_through_are_few(tmp_path: Path) -> None:
+    path = write_deep_gguf(tmp_path / "model.gguf")
+    load(path)  # what a first load imports and keeps is none of them
     tracemalloc.start()
-    load_params(files, config, dtype=torch.float32, device=CPU)
+    load(path)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # numpy is traced, torch is not: the arrays that values pass through
-    largest = 61 * 48 * 4
-    assert peak_bytes < config.num_params * 4 / 2 + 8 * largest
+    # numpy is traced, torch is not
+    largest_bytes = 192 * 192 * 4
+    assert peak_bytes < 4 * largest_bytes
+
+
+def test_one_leaf_at_a_time_is_held_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed, earlier = LinearWeight.packed, list[StorageWeakRef]()
+
+    def watched(weight: LinearWeight, dtype: WeightType) -> LinearWeight:
+        assert all(plain.expired() for plain in earlier)
+        earlier.append(StorageWeakRef(weight.data.untyped_storage()))
+        return packed(weight, dtype)
+
+    monkeypatch.setattr(LinearWeight, "packed", watched)
+    load(write_deep_gguf(tmp_path / "model.gguf"))
+    assert len(earlier) == 2 + 4 * 8
 
 
 Change = Callable[[dict[str, torch.Tensor]], None]
