@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -96,22 +96,29 @@ BLOCKS_ON_CPU = {
 def builds_of(
     op: str, *, on_gpu: bool, smaller: bool = False
 ) -> Mapping[str, Callable[[torch.device, int], Problem]]:
-    """Return what makes an operation's calls, or smaller ones, by name of the workload."""
-    if op in _BLOCK_CALLS:
-        blocks = BLOCKS_ON_GPU if on_gpu else BLOCKS_ON_CPU
-        calls = {
-            n: partial(_BLOCK_CALLS[op], s.smaller if smaller else s) for n, s in blocks.items()
-        }
-    else:
-        rows = (GATHER_ON_GPU if op == "gather_kv" else ROWS_ON_GPU) if on_gpu else ROWS_ON_CPU
-        calls = {n: partial(_ROW_CALLS[op], s.smaller if smaller else s) for n, s in rows.items()}
-    return {name: partial(_build, op, call) for name, call in calls.items()}
+    """Return what makes an operation's calls, or smaller ones, by name of the workload.
+
+    Equal shapes have one, which can be a key.
+    """
+    shapes = _shapes(op, on_gpu=on_gpu)
+    return {n: _build_of(op, s.smaller if smaller else s) for n, s in shapes.items()}
 
 
-def _build(
-    op: str, call: Callable[[torch.Generator], Call], device: torch.device, seed: int
-) -> Problem:
-    operands, numbers = call(torch.Generator(device).manual_seed(seed))
+def _shapes(op: str, *, on_gpu: bool) -> Mapping[str, RowShape | BlockShape]:
+    if op in _BLOCK_OPS:
+        return BLOCKS_ON_GPU if on_gpu else BLOCKS_ON_CPU
+    if not on_gpu:
+        return ROWS_ON_CPU
+    return GATHER_ON_GPU if op == "gather_kv" else ROWS_ON_GPU
+
+
+@lru_cache(maxsize=64)
+def _build_of(op: str, shape: RowShape | BlockShape) -> Callable[[torch.device, int], Problem]:
+    return partial(_build, op, shape)
+
+
+def _build(op: str, shape: RowShape | BlockShape, device: torch.device, seed: int) -> Problem:
+    operands, numbers = _CALLS[op](shape, torch.Generator(device).manual_seed(seed))
     return judged_problem(ops()[op], op, operands, numbers)
 
 
@@ -199,9 +206,11 @@ def _swap_blocks(shape: BlockShape, source: torch.Generator) -> Call:
     return (*pools, _pairs(shape, source)), {}
 
 
-_ROW_CALLS = {
+_BLOCK_OPS = ("copy_blocks", "swap_blocks")
+_CALLS: Mapping[str, Callable[[Any, torch.Generator], Call]] = {
     "write_kv": _write_kv,
     "rope_write_kv": _rope_write_kv,
     "gather_kv": _gather_kv,
+    "copy_blocks": _copy_blocks,
+    "swap_blocks": _swap_blocks,
 }
-_BLOCK_CALLS = {"copy_blocks": _copy_blocks, "swap_blocks": _swap_blocks}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 
@@ -20,7 +21,10 @@ from paged.kernel.problem import Problem, Tensors, copied
 from paged.kernel.registry import OP_NAMES
 
 Build = Callable[[torch.device, int], Problem]
-"""Makes the call on a device from a seed; all seeds give the same shapes."""
+"""Makes the call on a device from a seed; all seeds give the same shapes.
+
+Those of `workloads_of` can be keys: equal shapes of an operation have one.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +166,18 @@ ATTENTION_ON_CPU = {
 }
 
 
+@lru_cache(maxsize=64)
+def _build_of(shape: AttentionShape) -> Build:
+    return shape.problem
+
+
 def workloads_of(op: str, device: torch.device) -> Mapping[str, Workload]:
     """Return an operation's workloads by name, in the order in which they are run."""
     on_gpu = device.type == "cuda"
     if op == "attention":
         shapes = ATTENTION_ON_GPU if on_gpu else ATTENTION_ON_CPU
-        builds: Mapping[str, Build] = {name: shape.problem for name, shape in shapes.items()}
-        smaller: Mapping[str, Build] = {n: shape.smaller.problem for n, shape in shapes.items()}
+        builds: Mapping[str, Build] = {name: _build_of(shape) for name, shape in shapes.items()}
+        smaller: Mapping[str, Build] = {n: _build_of(s.smaller) for n, s in shapes.items()}
     else:
         builds = cache_workloads.builds_of(op, on_gpu=on_gpu)
         smaller = cache_workloads.builds_of(op, on_gpu=on_gpu, smaller=True)

@@ -62,6 +62,30 @@ def test_a_smaller_call_stands_for_a_large_one(spec: KernelSpec, workload: Workl
     assert found.row()["counted_on"] == "a smaller call of the same shape"
 
 
+@pytest.mark.parametrize(
+    ("op", "variant", "names"),
+    [
+        ("attention", "v0", ("b1-s4k", "b1-s32k")),
+        ("copy_blocks", "vector", ("pairs-32", "pairs-256")),
+    ],
+)
+def test_calls_with_one_smaller_call_are_counted_once(
+    op: str, variant: str, names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Traffic] = []
+
+    def measure(*_: object, **__: object) -> Traffic:
+        made.append(replace(TRAFFIC))
+        return made[-1]
+
+    monkeypatch.setattr(counted, "measure_traffic", measure)
+    spec = find_variant(find_op(op), variant).spec
+    for _ in range(2):
+        workloads = workloads_of(op, torch.device("cuda"))
+        assert all(count(spec, workloads[name]).traffic is made[0] for name in names)
+    assert len(made) == 1
+
+
 def test_what_cannot_be_counted_says_why(
     spec: KernelSpec, workload: Workload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
