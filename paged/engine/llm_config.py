@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paged.allocator.registry import find_allocator
@@ -11,6 +11,7 @@ from paged.errors import ConfigError
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 KV_CACHE_DTYPES = (*DTYPES, "float8_e4m3fn")
+_COUNTS = ("num_gpu_blocks_override", "kv_cache_memory_bytes", "max_model_len", "num_threads")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +24,11 @@ class LLMConfig:
         checkpoint's own on a GPU. Activations on the CPU are float32.
     quantization: None, or int8 (CPU).
     kv_cache_dtype: auto is float32 beside float32 weights, else 16 bits.
-    num_blocks, kv_cache_memory_bytes: size of the KV pool, the one or the other. Without
-        them a GPU gives what `gpu_memory_utilization` leaves, a CPU 1 GiB at most.
+    num_gpu_blocks_override, kv_cache_memory_bytes, gpu_memory_utilization: size of the KV
+        pool on either device: blocks, else bytes, else what a share of a GPU's memory leaves
+        beside weights and the widest step; a CPU's pool is 1 GiB at most.
+    cuda_graph_sizes: batch sizes that decode is recorded at on a GPU; None is 1, 2, 4, ... 256,
+        and () is none.
     num_host_blocks: host memory for swapped sequences, in blocks; None is none, and as many
         as the pool has with preemption by swap.
     max_model_len: most tokens of a sequence; None is what the model allows.
@@ -40,9 +44,10 @@ class LLMConfig:
     quantization: str | None = None
     kv_cache_dtype: str = "auto"
     block_size: int = 16
-    num_blocks: int | None = None
+    num_gpu_blocks_override: int | None = None
     kv_cache_memory_bytes: int | None = None
     gpu_memory_utilization: float = 0.9
+    cuda_graph_sizes: Sequence[int] | None = None
     num_host_blocks: int | None = None
     max_model_len: int | None = None
     max_num_seqs: int = 256
@@ -62,12 +67,14 @@ class LLMConfig:
                     f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r:.40}"
                 )
         find_allocator(self.allocator)
-        for name in ("num_blocks", "kv_cache_memory_bytes", "max_model_len", "num_threads"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"{name} must be at least 1 or None, got {value}")
-        if self.num_blocks is not None and self.kv_cache_memory_bytes is not None:
-            raise ConfigError("give num_blocks or kv_cache_memory_bytes, not both")
+        if any(size < 1 for size in self.cuda_graph_sizes or ()):
+            raise ConfigError(
+                f"cuda_graph_sizes must each be at least 1, got {list(self.cuda_graph_sizes or ())}"
+            )
         if not 0.0 < self.gpu_memory_utilization <= 1.0:
             raise ConfigError(
                 "gpu_memory_utilization is a share of the memory, 0 < share <= 1,"

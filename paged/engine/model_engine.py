@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from paged.allocator.base import Allocator, Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
 from paged.config import CacheConfig
 from paged.engine.clock import WallClock
+from paged.engine.decode_graphs import graph_sizes
 from paged.engine.engine import Engine
+from paged.engine.graph_capture import find_capture
 from paged.engine.kv_pool import block_bytes, make_pools
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
+from paged.engine.memory_probe import GpuMemory
 from paged.engine.model_executor import ModelExecutor
 from paged.engine.pool_size import free_gpu_bytes, free_host_bytes, num_pool_blocks
+from paged.engine.widest_steps import widest_steps
 from paged.errors import ConfigError
 from paged.kernel.backends.host import HostConfig
 from paged.kernel.choice import Choices, use_kernel
-from paged.sampling_params import SamplingParams
-from paged.scheduler.request import Request
 from paged.scheduler.scheduler import Scheduler
 
 _MEMINFO = Path("/proc/meminfo")
@@ -33,8 +33,9 @@ def make_engine(
     """Build the engine that serves a model.
 
     on_failure: as for `Engine`.
-    Raises: ConfigError where the options leave no room for one sequence; KernelSourceError
-        for kernels that do not exist.
+    Raises: ConfigError where the options leave no room for one sequence of the most tokens;
+        KernelSourceError for kernels that do not exist; KernelRunError where decode cannot be
+        recorded.
     """
     max_model_len = model.config.max_model_len
     choices = _choices(options)
@@ -46,12 +47,13 @@ def make_engine(
     )
     cache = options.cache_config(num_blocks=num_blocks, max_model_len=max_model_len)
     allocator = make_allocator(cache, max_rows=options.max_num_seqs)
-    _check_room(allocator, max_model_len)
+    _check_room(allocator, options, model)
     batching = ALLOCATORS[options.allocator].batching
     scheduler = Scheduler(
         options.scheduler_config(batching), allocator, max_model_len=max_model_len
     )
-    executor = _make_executor(options, model, cache, choices)
+    executor = make_executor(options, model, cache, choices)
+    executor.record_graphs()
     return Engine(scheduler, executor, WallClock(), [executor.searches], on_failure=on_failure)
 
 
@@ -65,9 +67,13 @@ def _choices(options: LLMConfig) -> Choices | None:
         return choices
 
 
-def _make_executor(
+def make_executor(
     options: LLMConfig, model: LoadedModel, cache: CacheConfig, choices: Choices | None
 ) -> ModelExecutor:
+    """Build the executor of a model, with the pools that a configuration asks for.
+
+    choices: as for `ModelExecutor`. Raises: what torch raises where memory is short.
+    """
     pools = make_pools(
         model.config,
         num_blocks=cache.num_blocks,
@@ -84,52 +90,48 @@ def _make_executor(
         max_tokens=options.max_num_batched_tokens,
         eos_ids=model.tokenizer.eos_ids,
         choices=choices,
+        graph_sizes=graph_sizes(options.cuda_graph_sizes, max_num_seqs=options.max_num_seqs),
+        capture=find_capture(model.device),
     )
 
 
-def _check_room(allocator: Allocator, max_model_len: int) -> None:
-    refusal = allocator.refusal(Demand(num_tokens=1, max_tokens=min(2, max_model_len)))
-    if refusal is not None:
-        raise ConfigError(
-            f"the allocator {allocator.name} can serve no request: {refusal}; give more"
-            " num_blocks or kv_cache_memory_bytes, or a smaller max_model_len"
-        )
+def _check_room(allocator: Allocator, options: LLMConfig, model: LoadedModel) -> None:
+    """Refuse a pool that one sequence of the most tokens does not fit into."""
+    length, block_size = model.config.max_model_len, allocator.tables.block_size
+    refusal = allocator.refusal(Demand(num_tokens=length, max_tokens=length))
+    if refusal is None:
+        return
+    num_bytes = block_bytes(model.config, block_size=block_size, dtype=model.kv_dtype)
+    needed = -(-length // block_size)
+    raise ConfigError(
+        f"expected room for one sequence of max_model_len={length} tokens, {needed} blocks or"
+        f" {needed * num_bytes:,} bytes; got {allocator.num_blocks} blocks or"
+        f" {allocator.num_blocks * num_bytes:,} bytes from {_size_source(options, model)}, and the"
+        f" allocator {allocator.name} says: {refusal}; give more of it, or a max_model_len of at"
+        f" most {allocator.num_blocks * block_size}"
+    )
+
+
+def _size_source(options: LLMConfig, model: LoadedModel) -> str:
+    """Say which option the size of the pool follows from."""
+    for name in ("num_gpu_blocks_override", "kv_cache_memory_bytes"):
+        value = getattr(options, name)
+        if value is not None:
+            return f"{name}={value}"
+    if model.device.type == "cuda":
+        return f"gpu_memory_utilization={options.gpu_memory_utilization}"
+    return "the default of a CPU, which kv_cache_memory_bytes replaces"
 
 
 def _free_bytes(options: LLMConfig, model: LoadedModel, choices: Choices | None) -> int:
     if model.device.type == "cpu":
         return free_host_bytes(_MEMINFO.read_text() if _MEMINFO.is_file() else "")
     return free_gpu_bytes(
-        model.device,
+        GpuMemory(model.device),
         utilization=options.gpu_memory_utilization,
-        run_largest_step=lambda: run_largest_step(options, model, choices),
+        make_steps=lambda: widest_steps(
+            options,
+            max_model_len=model.config.max_model_len,
+            make_executor=lambda cache: make_executor(options, model, cache, choices),
+        ),
     )
-
-
-def run_largest_step(options: LLMConfig, model: LoadedModel, choices: Choices | None) -> None:
-    """Compute the whole token budget at once and draw for as many sequences as may run."""
-    budget = options.max_num_batched_tokens
-    num_requests = min(options.max_num_seqs, budget)
-    num_tokens = max(1, min(budget // num_requests, model.config.max_model_len - 1))
-    cache = CacheConfig(
-        num_blocks=num_requests * (num_tokens // options.block_size + 1),
-        block_size=options.block_size,
-        max_model_len=model.config.max_model_len,
-        watermark=0.0,
-    )
-    allocator = make_allocator(cache, max_rows=options.max_num_seqs)
-    scheduler = Scheduler(
-        options.scheduler_config("continuous"),
-        allocator,
-        max_model_len=model.config.max_model_len,
-    )
-    for number in range(num_requests):
-        scheduler.add(
-            Request(
-                request_id=str(number),
-                prompt_tokens=np.zeros(num_tokens, np.int32),
-                max_new_tokens=1,
-                sampling=SamplingParams(seed=0),
-            )
-        )
-    _make_executor(options, model, cache, choices).execute(scheduler.schedule())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 
@@ -10,10 +10,14 @@ import numpy as np
 import torch
 
 from model_zoo import transformer
+from model_zoo.batch import ModelBatch
 from model_zoo.config import ModelConfig
 from model_zoo.params import ModelParams
 from model_zoo.registry import find_family
 from paged.engine.block_moves import move_blocks
+from paged.engine.decode_graphs import DecodeGraphs
+from paged.engine.decode_inputs import DecodeInputs
+from paged.engine.graph_capture import Capture
 from paged.engine.kv_pool import KVPools
 from paged.engine.logprobs import logprobs_of
 from paged.engine.model_inputs import ModelInputs
@@ -35,6 +39,7 @@ class ModelExecutor:
 
     searches: beam searches of the running batch; an observer for the engine.
     choices: the kernels that serve it; None for those in force where `execute` is called.
+    graph_sizes: batch sizes that decode is recorded at, by `capture`; none without it.
     Rows are learnt from `batch.admitted`, so one executor serves one scheduler.
     """
 
@@ -48,6 +53,8 @@ class ModelExecutor:
         max_tokens: int,
         eos_ids: Iterable[int],
         choices: Choices | None = None,
+        graph_sizes: Sequence[int] = (),
+        capture: Capture | None = None,
     ) -> None:
         self.config = config
         self.params = params
@@ -63,6 +70,7 @@ class ModelExecutor:
             num_groups=len(config.kv_groups),
             device=pools.device[0].device,
         )
+        self._graphs = self._make_graphs(graph_sizes, capture)
         self._table = SamplingTable(max_rows)
         self._planner = DrawPlanner(max_rows)
         self.searches = BeamSearches(
@@ -84,9 +92,48 @@ class ModelExecutor:
             if not batch.num_seqs:
                 return _nothing_drawn(perf_counter() - started_s)
             draws = self._planner.plan(batch)
-            inputs = self._inputs.make(batch, draws.logit_rows)
-            logits = self._forward(self.params, self.config, self.pools.device, inputs)
-            return self._draw(batch, draws, logits, started_s)
+            return self._draw(batch, draws, self._logits(batch, draws), started_s)
+
+    def record_graphs(self) -> None:
+        """Record decode at all sizes, so that no step has to.
+
+        Raises: all that kernels raise.
+        """
+        if self._graphs is not None:
+            with torch.inference_mode(), self._kernels():
+                self._graphs.record_all()
+
+    def rehearse_graphs(self) -> None:
+        """Compute the largest step that is recorded, without recording it.
+
+        Raises: all that kernels raise.
+        """
+        if self._graphs is not None:
+            with torch.inference_mode(), self._kernels():
+                self._graphs.rehearse()
+
+    def _make_graphs(self, sizes: Sequence[int], capture: Capture | None) -> DecodeGraphs | None:
+        if capture is None or not sizes:
+            return None
+        inputs = DecodeInputs(
+            max_rows=sizes[-1],
+            max_blocks_per_row=-(-self.config.max_model_len // self.pools.device[0].shape[4]),
+            num_groups=len(self.config.kv_groups),
+            device=self.pools.device[0].device,
+        )
+        vocab_size = self.config.vocab_size
+        return DecodeGraphs(self._compute, inputs, capture, sizes=sizes, vocab_size=vocab_size)
+
+    def _compute(self, inputs: ModelBatch) -> torch.Tensor:
+        return self._forward(self.params, self.config, self.pools.device, inputs)
+
+    def _logits(self, batch: Batch, draws: StepDraws) -> torch.Tensor:
+        if self._graphs is None or not self._graphs.serves(batch):
+            return self._compute(self._inputs.make(batch, draws.logit_rows))
+        logits = self._graphs.run(batch)
+        if draws.logit_rows is None:
+            return logits
+        return logits[torch.from_numpy(draws.logit_rows).to(logits.device)]  # pyright: ignore[reportUnknownMemberType]
 
     def _kernels(self) -> AbstractContextManager[None]:
         return nullcontext() if self._choices is None else in_force(self._choices)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import torch
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from paged.engine.llm_config import LLMConfig
+from paged.engine.memory_probe import MemoryProbe
 from paged.errors import ConfigError
 
 CPU_DEFAULT_BYTES = 1 << 30
@@ -20,13 +20,14 @@ def num_pool_blocks(
     max_model_len: int,
     free_bytes: Callable[[], int],
 ) -> int:
-    """Return the blocks of the pool, never more than all sequences together can fill.
+    """Return the blocks of the pool: the first that is named of blocks, bytes, and what is free.
 
+    Bytes become no more blocks than all sequences together can fill.
     free_bytes: what the pool may take where the configuration names no size; asked only then.
     Raises ConfigError where not one block fits.
     """
-    if config.num_blocks is not None:
-        return config.num_blocks
+    if config.num_gpu_blocks_override is not None:
+        return config.num_gpu_blocks_override
     budget_bytes = config.kv_cache_memory_bytes
     if budget_bytes is None:
         budget_bytes = free_bytes()
@@ -53,19 +54,48 @@ def free_host_bytes(meminfo: str) -> int:
     return CPU_DEFAULT_BYTES
 
 
-def free_gpu_bytes(
-    device: torch.device, *, utilization: float, run_largest_step: Callable[[], None]
-) -> int:
-    """Return what a share of the GPU's memory leaves beside weights and activations.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WidestSteps:
+    """The steps of an engine that take the most memory.
 
-    run_largest_step: computes the largest step there can be, so that its peak is known.
+    kv_bytes: of the pool that they run on, which is none of the engine's own memory.
     """
-    torch.cuda.reset_peak_memory_stats(device)
-    run_largest_step()
-    torch.cuda.synchronize(device)
-    peak_bytes = torch.cuda.max_memory_allocated(device)
-    torch.cuda.empty_cache()
-    free, total = torch.cuda.mem_get_info(device)
-    # Of others, and of CUDA itself.
-    outside_bytes = total - free - torch.cuda.memory_reserved(device)
-    return int(total * utilization) - outside_bytes - peak_bytes
+
+    kv_bytes: int
+    runs: Sequence[Callable[[], object]]
+
+
+def free_gpu_bytes(
+    memory: MemoryProbe,
+    *,
+    utilization: float,
+    make_steps: Callable[[], WidestSteps],
+) -> int:
+    """Return what a share of a GPU's memory leaves beside weights and activations.
+
+    make_steps: makes an engine on a small pool of its own. Each of its steps is run once; what
+        they take is added up, for the memory of one is not open to the other.
+    Raises ConfigError where nothing is left.
+    """
+    weight_bytes = memory.tensor_bytes()
+    step_bytes = _engine_bytes(memory, make_steps, weight_bytes)
+    outside_bytes = memory.outside_bytes()
+    budget_bytes = int(memory.total_bytes * utilization)
+    free_bytes = budget_bytes - outside_bytes - weight_bytes - step_bytes
+    if free_bytes <= 0:
+        raise ConfigError(
+            f"gpu_memory_utilization={utilization} allows {budget_bytes:,} of"
+            f" {memory.total_bytes:,} bytes, of which the model takes {weight_bytes:,}, the"
+            f" largest step {step_bytes:,} and others {outside_bytes:,}: nothing is left for KV;"
+            " give a larger share, or fewer max_num_batched_tokens or max_num_seqs"
+        )
+    return free_bytes
+
+
+def _engine_bytes(
+    memory: MemoryProbe, make_steps: Callable[[], WidestSteps], before_bytes: int
+) -> int:
+    """Return what an engine keeps beside its pool, and its steps on top."""
+    steps = make_steps()
+    kept_bytes = memory.tensor_bytes() - before_bytes - steps.kv_bytes
+    return kept_bytes + sum(memory.rise_bytes(run) for run in steps.runs)

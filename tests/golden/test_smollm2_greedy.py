@@ -26,7 +26,7 @@ GREEDY = SamplingParams(temperature=0.0, max_tokens=64, ignore_eos=True)
 @pytest.fixture(scope="module")
 def llm(smollm2_path: Path) -> LLM:
     """Return the model, with room for all prompts at once."""
-    return LLM(str(smollm2_path), dtype="float32", max_model_len=256, num_blocks=256)
+    return LLM(str(smollm2_path), dtype="float32", max_model_len=256, num_gpu_blocks_override=256)
 
 
 def answers(llm: LLM, cases: Sequence[dict[str, Any]]) -> list[list[int]]:

@@ -37,15 +37,17 @@ class Traffic:
     ended: sequences by reason. num_failures: steps that failed.
     """
 
-    def __init__(self, seed: int, *, failure_rate: float, **options: Any) -> None:
+    def __init__(
+        self, seed: int, *, failure_rate: float, num_blocks: int = 24, **options: Any
+    ) -> None:
         self.random = Random(seed)
         self.ended: Counter[str] = Counter()
         self.num_failures = 0
         self.num_added = 0
         self.log = StepLog()
         self._failure_rate = failure_rate
-        values: dict[str, Any] = {"num_blocks": 24, "block_size": 4, "max_num_seqs": 6} | options
-        config = LLMConfig(model="tiny", **values)
+        options = {"block_size": 4, "max_num_seqs": 6} | options
+        config = LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options)
         self.engine: Engine = make_engine(config, tiny_model(), on_failure=self._on_failure)
         self.engine.observers = (self.log,)
         self.frontend = Frontend(self.engine, tiny_model().tokenizer)

@@ -52,10 +52,11 @@ def tiny_model(dtype: str = "float32") -> LoadedModel:
     return load_model(LLMConfig(model="tiny", **options))
 
 
-def tiny_llm(dtype: str = "float32", **options: Any) -> LLM:
+def tiny_llm(dtype: str = "float32", *, num_blocks: int = 64, **options: Any) -> LLM:
     """Make an LLM of the tiny model; it takes the fields of LLMConfig."""
-    options = {"num_blocks": 64, "block_size": 4, "max_num_seqs": 8} | options
-    llm = LLM.of(tiny_model(dtype), LLMConfig(model="tiny", **options))
+    options = {"block_size": 4, "max_num_seqs": 8} | options
+    config = LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options)
+    llm = LLM.of(tiny_model(dtype), config)
     check_every_step(llm)
     return llm
 

@@ -46,7 +46,7 @@ class _Script:
 
 class _Desk:
     def __init__(self, text: str) -> None:
-        options = LLMConfig(model="tiny", num_blocks=40, block_size=4, max_num_seqs=4)
+        options = LLMConfig(model="tiny", num_gpu_blocks_override=40, block_size=4, max_num_seqs=4)
         made = make_engine(options, tiny_model(), on_failure=lambda error: None)
         self.engine = Engine(
             made.scheduler, _Script(text), made.clock, on_failure=lambda error: None

@@ -23,7 +23,7 @@ class _Desk:
 
     def __init__(self) -> None:
         model = tiny_model()
-        options = LLMConfig(model="tiny", num_blocks=20, block_size=4, max_num_seqs=4)
+        options = LLMConfig(model="tiny", num_gpu_blocks_override=24, block_size=4, max_num_seqs=4)
         self.engine = make_engine(options, model, on_failure=give_up)
         self.switch = Switch(Frontend(self.engine, model.tokenizer))
         self.maker = RequestMaker(model.tokenizer, vocab_size=258, max_model_len=96, seed=0)

@@ -225,8 +225,9 @@ def test_unknown_options_are_refused() -> None:
 
 
 def test_options_add_to_a_configuration() -> None:
-    llm = LLM(tiny_llm(seed=9).config, num_blocks=33, dtype="float32")
-    assert (llm.config.seed, llm.config.num_blocks, llm.config.model) == (9, 33, "tiny")
+    llm = LLM(tiny_llm(seed=9).config, num_gpu_blocks_override=300, dtype="float32")
+    assert (llm.config.seed, llm.config.model) == (9, "tiny")
+    assert llm.engine.scheduler.allocator.num_blocks == 300
     assert len(_tokens(llm.generate("hello", GREEDY))[0]) == 6
 
 

@@ -15,10 +15,11 @@ from paged.errors import ConfigError
     [
         ({"dtype": "int8"}, "dtype must be one of auto, float32, .* got 'int8'"),
         ({"kv_cache_dtype": "fp8"}, "kv_cache_dtype must be one of .*float8_e4m3fn, got 'fp8'"),
-        ({"num_blocks": 0}, "num_blocks must be at least 1 or None, got 0"),
+        ({"num_gpu_blocks_override": 0}, "num_gpu_blocks_override must be at least 1 or None"),
+        ({"kv_cache_memory_bytes": 0}, "kv_cache_memory_bytes must be at least 1 or None, got 0"),
+        ({"cuda_graph_sizes": (4, 0)}, r"cuda_graph_sizes must each be at least 1, got \[4, 0\]"),
         ({"max_model_len": -1}, "max_model_len must be at least 1 or None, got -1"),
         ({"num_threads": 0}, "num_threads must be at least 1 or None"),
-        ({"num_blocks": 1, "kv_cache_memory_bytes": 1}, "num_blocks or kv_cache_memory_bytes"),
         ({"gpu_memory_utilization": 0.0}, "0 < share <= 1, got 0.0"),
         ({"gpu_memory_utilization": float("nan")}, "0 < share <= 1, got nan"),
         ({"seed": 2**63}, "seed must fit 64 bits"),

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from paged.allocator.base import Demand
 from paged.allocator.registry import ALLOCATORS
+from paged.engine import model_engine
 from paged.engine.engine import Engine, give_up
 from paged.engine.llm_config import LLMConfig
-from paged.engine.model_engine import make_engine, run_largest_step
+from paged.engine.model_engine import make_engine
 from paged.engine.model_executor import ModelExecutor
 from paged.errors import ConfigError, KernelSourceError
-from paged.scheduler.batch import Batch
 from tests.helpers.tiny_llm import MAX_MODEL_LEN, tiny_model
 
 
 def _engine(**options: Any) -> Engine:
-    options = {"num_blocks": 40, "block_size": 4, "max_num_seqs": 4} | options
+    options = {"num_gpu_blocks_override": 40, "block_size": 4, "max_num_seqs": 4} | options
     return make_engine(LLMConfig(model="tiny", **options), tiny_model(), on_failure=give_up)
 
 
@@ -33,7 +36,7 @@ def test_pools_are_as_large_as_the_allocator_thinks() -> None:
 
 @pytest.mark.parametrize("allocator", sorted(ALLOCATORS))
 def test_a_pool_without_a_size_holds_all_sequences(allocator: str) -> None:
-    engine = _engine(num_blocks=None, allocator=allocator)
+    engine = _engine(num_gpu_blocks_override=None, allocator=allocator)
     demand = Demand(num_tokens=MAX_MODEL_LEN, max_tokens=MAX_MODEL_LEN, num_sequences=1)
     for _ in range(4):
         assert engine.scheduler.allocator.admit(demand) is not None
@@ -45,8 +48,10 @@ def test_the_static_allocator_batches_statically() -> None:
 
 @pytest.mark.parametrize("allocator", ["reserved-max", "static"])
 def test_a_pool_that_holds_no_reservation_is_refused(allocator: str) -> None:
-    with pytest.raises(ConfigError, match=f"the allocator {allocator} can serve no request: 1 x"):
-        _engine(allocator=allocator, num_blocks=MAX_MODEL_LEN // 4 - 1)
+    with pytest.raises(
+        ConfigError, match=f"and the allocator {allocator} says: 1 x {MAX_MODEL_LEN} res"
+    ):
+        _engine(allocator=allocator, num_gpu_blocks_override=MAX_MODEL_LEN // 4 - 1)
 
 
 def test_unknown_kernels_are_refused() -> None:
@@ -56,16 +61,42 @@ def test_unknown_kernels_are_refused() -> None:
         _engine(kernels={"attend": "v2"})
 
 
-def test_the_largest_step_uses_the_whole_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    batches: list[Batch] = []
-    execute = ModelExecutor.execute
+SIZES = {
+    "num_gpu_blocks_override": 23,
+    "kv_cache_memory_bytes": 24 * 2048 - 1,
+}
 
-    def watched(self: ModelExecutor, batch: Batch) -> object:
-        batches.append(batch)
-        return execute(self, batch)
 
-    monkeypatch.setattr(ModelExecutor, "execute", watched)
-    options = LLMConfig(model="tiny", max_num_seqs=5, max_num_batched_tokens=100)
-    run_largest_step(options, tiny_model(), None)
-    (batch,) = batches
-    assert (batch.num_tokens, batch.num_drawn) == (100, 5)
+@pytest.mark.parametrize("name", SIZES)
+def test_a_pool_that_holds_no_sequence_of_the_most_tokens_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        _engine(**{"num_gpu_blocks_override": None, name: SIZES[name]})
+    message = str(caught.value)
+    assert f"max_model_len={MAX_MODEL_LEN} tokens, 24 blocks or 49,152 bytes" in message
+    assert f"got 23 blocks or 47,104 bytes from {name}={SIZES[name]}," in message
+    assert message.endswith("give more of it, or a max_model_len of at most 92")
+    _engine(**{"num_gpu_blocks_override": None, name: SIZES[name] + 1})
+
+
+def test_blocks_that_are_named_go_before_bytes() -> None:
+    engine = _engine(num_gpu_blocks_override=31, kv_cache_memory_bytes=1 << 30)
+    assert engine.scheduler.allocator.num_blocks == 31
+
+
+def test_without_sizes_a_gpu_is_measured_with_the_steps_of_the_options(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on_gpu = replace(tiny_model(), device=torch.device("cuda", 0))
+    asked: list[tuple[float, int]] = []
+
+    def free(memory: object, *, utilization: float, make_steps: Callable[[], Any]) -> int:
+        monkeypatch.setattr(model_engine, "make_executor", lambda *_: executor)
+        asked.append((utilization, len(make_steps().runs)))
+        return 24 * 2048 - 1
+
+    executor = _engine().executor
+    monkeypatch.setattr(model_engine, "free_gpu_bytes", free)
+    options = LLMConfig(block_size=4, max_num_seqs=4, gpu_memory_utilization=0.7)
+    with pytest.raises(ConfigError, match=r"47,104 bytes from gpu_memory_utilization=0\.7,"):
+        make_engine(options, on_gpu, on_failure=give_up)
+    assert asked == [(0.7, 2)]

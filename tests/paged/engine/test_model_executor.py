@@ -40,7 +40,8 @@ class _Results:
 
 
 def _engine(**options: Any) -> tuple[Engine, ModelExecutor, _Results]:
-    values: dict[str, Any] = {"num_blocks": 40, "block_size": 4, "max_num_seqs": 4} | options
+    values: dict[str, Any] = {"num_gpu_blocks_override": 40, "block_size": 4}
+    values |= {"max_num_seqs": 4} | options
     engine = make_engine(LLMConfig(model="tiny", **values), tiny_model(), on_failure=give_up)
     results = _Results()
     engine.observers = (results,)

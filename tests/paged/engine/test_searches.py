@@ -58,8 +58,9 @@ def llm_of_hf(**options: Any) -> LLM:
         device=tiny.device,
         kv_dtype=torch.float32,
     )
-    options = {"num_blocks": 96, "block_size": 4, "max_num_seqs": 16, **options}
-    llm = LLM.of(loaded, LLMConfig(model="tiny", **options))
+    num_blocks = options.pop("num_blocks", 96)
+    options = {"block_size": 4, "max_num_seqs": 16, **options}
+    llm = LLM.of(loaded, LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options))
     check_every_step(llm)
     return llm
 

@@ -1,0 +1,106 @@
+"""Decode steps that are recorded once for each of a few sizes, and run again from there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from model_zoo.batch import ModelBatch
+from paged.engine.decode_inputs import DecodeInputs
+from paged.engine.graph_capture import Capture
+from paged.kernel.choice import Choices, current_choices
+from paged.scheduler.batch import Batch
+
+MAX_DEFAULT_SIZE = 256
+
+
+def graph_sizes(wanted: Sequence[int] | None, *, max_num_seqs: int) -> tuple[int, ...]:
+    """Return the sizes to record, ascending: no more than it takes to hold max_num_seqs.
+
+    wanted: None is 1, 2, 4, ... up to 256.
+    """
+    if wanted is None:
+        wanted = [1 << i for i in range(MAX_DEFAULT_SIZE.bit_length())]
+    sizes = sorted(set(wanted))
+    return tuple(sizes[: bisect_left(sizes, max_num_seqs) + 1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Recorded:
+    """What runs a step again, and the kernels that were in force."""
+
+    choices: Choices
+    replay: Callable[[], None]
+
+
+class DecodeGraphs:
+    """Runs a step of n sequences as the smallest recorded one that holds it, padded.
+
+    A row's logits are those of the step without padding wherever kernels compute a row by
+    itself. Steps with more tokens than sequences, and larger ones, are left to the caller.
+    """
+
+    def __init__(
+        self,
+        forward: Callable[[ModelBatch], torch.Tensor],
+        inputs: DecodeInputs,
+        capture: Capture,
+        *,
+        sizes: Sequence[int],
+        vocab_size: int,
+    ) -> None:
+        """Take what computes logits.
+
+        sizes: ascending, at least one; the inputs hold the last.
+        """
+        self._forward = forward
+        self._inputs = inputs
+        self._capture = capture
+        self._sizes = tuple(sizes)
+        device = inputs.batch(1).tokens.device
+        self._logits = torch.empty(
+            (self._sizes[-1], vocab_size), dtype=torch.float32, device=device
+        )
+        self._recorded: dict[int, _Recorded] = {}
+
+    def serves(self, batch: Batch) -> bool:
+        """Say whether a step has one token for each sequence, and no more than are recorded."""
+        return batch.num_seqs <= self._sizes[-1] and batch.num_tokens == batch.num_seqs
+
+    def run(self, batch: Batch) -> torch.Tensor:
+        """Compute a step that is served.
+
+        Returns: logits, float32 [num_seqs, vocab_size], which the next run overwrites.
+        Mutates: what forward mutates.
+        """
+        size = self._sizes[bisect_left(self._sizes, batch.num_seqs)]
+        self._inputs.fill(batch, size)
+        recorded = self._recorded.get(size)
+        if recorded is None or recorded.choices != current_choices():
+            recorded = self._record(size)
+        recorded.replay()
+        return self._logits[: batch.num_seqs]
+
+    def rehearse(self) -> None:
+        """Compute the largest size, all of it padding, without a recording."""
+        self._inputs.clear(self._sizes[-1])
+        self._compute(self._sizes[-1])
+
+    def record_all(self) -> None:
+        """Record every size, the largest first: the memory of a recording serves smaller ones."""
+        for size in reversed(self._sizes):
+            self._inputs.clear(size)
+            self._record(size)
+
+    def _record(self, size: int) -> _Recorded:
+        replay = self._capture(lambda: self._compute(size))
+        self._recorded[size] = _Recorded(choices=current_choices(), replay=replay)
+        return self._recorded[size]
+
+    def _compute(self, size: int) -> None:
+        logits = self._forward(self._inputs.batch(size))
+        # careful: not kept as it is, for recordings share the memory of what they allocate
+        self._logits[:size].copy_(logits)
