@@ -45,11 +45,10 @@ def load_params(
     pack = _packing(dtype, device, quantization)
     stored = torch.float32 if quantization is not None else dtype
     vector_dtype = torch.float32 if device.type == "cpu" else dtype
-    if files.gguf is None and files.folder is None:
-        # Without a type of its own: rounded once, where it is packed.
-        params_dtype = torch.float32 if device.type == "cpu" else dtype
-        return random_params(config, dtype=params_dtype, device=device, pack=pack)
     source = _source(files, config)
+    if source is None:
+        # Without a type of its own: rounded once, where it is packed.
+        return random_params(config, dtype=vector_dtype, device=device, pack=pack)
     leaves = _Leaves(source, config)
 
     def linear(path: str) -> LinearWeight:
@@ -80,12 +79,11 @@ def _packing(dtype: torch.dtype, device: torch.device, quantization: str | None)
     return lambda weight: weight.packed(packed)
 
 
-def _source(files: ModelFiles, config: ModelConfig) -> TensorSource:
+def _source(files: ModelFiles, config: ModelConfig) -> TensorSource | None:
+    """Return where weights come from, None for the seeded `tiny`."""
     if files.gguf is not None:
         return GgufSource(files.gguf, config)
-    if files.folder is not None:
-        return SafetensorsSource(files.folder)
-    raise ConfigError(f"{files.name} has no files")
+    return None if files.folder is None else SafetensorsSource(files.folder)
 
 
 class _Leaves:
