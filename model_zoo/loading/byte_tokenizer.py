@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from model_zoo.loading.chat_template import ChatTemplate
+from model_zoo.loading.token_bytes import check_token_id, text_bytes
 from model_zoo.loading.tokenizer import Message
 from model_zoo.tiny import BOS_ID, EOS_ID, NUM_BYTES
-from paged.errors import RequestRefused
 
 _TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}"
@@ -28,13 +28,7 @@ class ByteTokenizer:
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Return the bytes of a text. Raises RequestRefused for one that has no UTF-8."""
-        try:
-            encoded = list(text.encode("utf-8"))
-        except UnicodeEncodeError as error:
-            raise RequestRefused(
-                f"expected a text that UTF-8 can hold, got a lone surrogate at character"
-                f" {error.start}; drop it"
-            ) from error
+        encoded = list(text_bytes(text))
         return [BOS_ID, *encoded] if add_special_tokens else encoded
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
@@ -44,8 +38,7 @@ class ByteTokenizer:
 
     def id_to_bytes(self, token_id: int) -> bytes:
         """Return the byte; special tokens stand for none."""
-        if token_id < 0:
-            raise RequestRefused(f"expected token ids of 0 and above, got {token_id}")
+        check_token_id(token_id)
         return bytes([token_id]) if token_id < NUM_BYTES else b""
 
     def apply_chat_template(

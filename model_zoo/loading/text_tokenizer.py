@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 import tokenizers
 
 from model_zoo.loading.chat_template import ChatTemplate
-from model_zoo.loading.token_bytes import byte_level_bytes, sentencepiece_bytes
+from model_zoo.loading.token_bytes import (
+    byte_level_bytes,
+    check_token_id,
+    sentencepiece_bytes,
+    text_bytes,
+)
 from model_zoo.loading.tokenizer import Message
-from paged.errors import ModelFileError, RequestRefused
+from paged.errors import ModelFileError
 
 
 class TextTokenizer:
@@ -46,19 +51,12 @@ class TextTokenizer:
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Return the ids of a text. Raises RequestRefused for one that has no UTF-8."""
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise RequestRefused(
-                f"expected a text that UTF-8 can hold, got a lone surrogate at character"
-                f" {error.start}; drop it"
-            ) from error
+        text_bytes(text)  # refused here, for the backend's error names no cause
         return self._backend.encode(text, add_special_tokens=add_special_tokens).ids
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Return the text of the ids; those past the vocabulary stand for nothing."""
-        if ids and min(ids) < 0:
-            raise _negative(min(ids))
+        check_token_id(min(ids, default=0))
         known = [token for token in ids if token < self.vocab_size]
         return self._backend.decode(known, skip_special_tokens=skip_special_tokens)
 
@@ -69,8 +67,7 @@ class TextTokenizer:
         """
         found = self._bytes.get(token_id)
         if found is None:
-            if token_id < 0:
-                raise _negative(token_id)
+            check_token_id(token_id)
             known = token_id < self.vocab_size
             token = self._backend.id_to_token(token_id) if known else None
             found = self._bytes[token_id] = b"" if token is None else self._to_bytes(token)
@@ -104,7 +101,3 @@ def _spelling(backend: tokenizers.Tokenizer) -> Callable[[str], bytes]:
 
 def _utf8(token: str) -> bytes:
     return token.encode("utf-8")
-
-
-def _negative(token_id: int) -> RequestRefused:
-    return RequestRefused(f"expected token ids of 0 and above, got {token_id}")

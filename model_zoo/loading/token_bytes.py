@@ -1,9 +1,11 @@
-"""The bytes that one token of a vocabulary stands for."""
+"""Bytes: those of a text, and those that one token of a vocabulary stands for."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+
+from paged.errors import RequestRefused
 
 SPACE_MARK = "\u2581"
 """SentencePiece writes it for a space."""
@@ -38,3 +40,20 @@ def sentencepiece_bytes(token: str) -> bytes:
     if byte is not None:
         return bytes([int(byte[1], 16)])
     return token.replace(SPACE_MARK, " ").encode("utf-8")
+
+
+def text_bytes(text: str) -> bytes:
+    """Return the UTF-8 of a text. Raises RequestRefused for one that has none."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise RequestRefused(
+            f"expected a text that UTF-8 can hold, got a lone surrogate at character"
+            f" {error.start}; drop it"
+        ) from error
+
+
+def check_token_id(token_id: int) -> None:
+    """Raise RequestRefused for a negative id."""
+    if token_id < 0:
+        raise RequestRefused(f"expected token ids of 0 and above, got {token_id}")
