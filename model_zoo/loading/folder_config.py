@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from model_zoo.config import ModelConfig
 from model_zoo.fields import Fields
+from model_zoo.loading.files import CONFIG
 from model_zoo.loading.json_file import read_object, read_object_if_present
 from model_zoo.registry import config_from_hf
 from paged.errors import ConfigError
@@ -18,20 +20,25 @@ def load_folder_config(folder: Path) -> ModelConfig:
 
     The tokens that end an answer are those that generation_config.json lists, if it does.
     """
-    path = folder / "config.json"
-    values = read_object(path) | {_END: list(end_ids(folder))}
-    return config_from_hf(values, source=str(path))
+    path = folder / CONFIG
+    values = read_object(path)
+    ends = _generation_ends(folder) or _ends(path, values)
+    return config_from_hf(values | {_END: list(ends)}, source=str(path))
 
 
 def end_ids(folder: Path) -> tuple[int, ...]:
     """Return the ids that end an answer. Raises ModelFileError or ConfigError."""
-    for name in ("generation_config.json", "config.json"):
-        path = folder / name
-        values = read_object_if_present(path)
-        try:
-            found = Fields(values=values).ids(_END)
-        except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from error
-        if found:
-            return found
-    return ()
+    path = folder / CONFIG
+    return _generation_ends(folder) or _ends(path, read_object_if_present(path))
+
+
+def _generation_ends(folder: Path) -> tuple[int, ...]:
+    path = folder / "generation_config.json"
+    return _ends(path, read_object_if_present(path))
+
+
+def _ends(path: Path, values: Mapping[str, object]) -> tuple[int, ...]:
+    try:
+        return Fields(values=values).ids(_END)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error

@@ -23,9 +23,13 @@ class SafetensorsSource:
         self.source = str(folder)
         self._files: dict[str, Any] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
-        for path in _paths(folder):
-            self._add(path)
-        _check_index(folder, self.shapes)
+        if (folder / _WHOLE).exists():
+            self._add(folder / _WHOLE)
+            return
+        index = _index(folder)
+        for name in sorted(set(index.values())):
+            self._add(folder / name)
+        _check_index(folder / _INDEX, index, self.shapes)
 
     def read_into(self, name: str, out: torch.Tensor) -> None:
         """Copy a tensor. Raises ModelFileError."""
@@ -62,23 +66,16 @@ class SafetensorsSource:
         self.shapes[name] = shape
 
 
-def _paths(folder: Path) -> Iterable[Path]:
-    """Return the files of a checkpoint: one, or the shards that its index names."""
-    if (folder / _WHOLE).exists():
-        return [folder / _WHOLE]
-    if (folder / _INDEX).exists():
-        return [folder / name for name in sorted(set(_index(folder).values()))]
-    pickled = sorted(path.name for path in folder.glob("*.bin"))
-    hint = f"; {pickled[0]} is a pickle, which is never opened" if pickled else ""
-    raise ModelFileError(
-        f"{folder}: expected {_WHOLE} or {_INDEX}, there is neither{hint}; save_pretrained of "
-        "transformers writes them"
-    )
-
-
 def _index(folder: Path) -> Mapping[str, str]:
     """Return the shard of each tensor. Raises ModelFileError, also for one elsewhere."""
     path = folder / _INDEX
+    if not path.exists():
+        pickled = sorted(path.name for path in folder.glob("*.bin"))
+        hint = f"; {pickled[0]} is a pickle, which is never opened" if pickled else ""
+        raise ModelFileError(
+            f"{folder}: expected {_WHOLE} or {_INDEX}, there is neither{hint}; save_pretrained of "
+            "transformers writes them"
+        )
     listed = read_object(path).get("weight_map")
     if not isinstance(listed, dict) or not listed:
         raise ModelFileError(
@@ -95,13 +92,11 @@ def _index(folder: Path) -> Mapping[str, str]:
     return cast("dict[str, str]", shards)
 
 
-def _check_index(folder: Path, found: Iterable[str]) -> None:
+def _check_index(path: Path, index: Iterable[str], found: Iterable[str]) -> None:
     """Raise unless the shards hold what the index lists."""
-    if (folder / _WHOLE).exists():
-        return
-    missing = sorted(set(_index(folder)) - set(found))
+    missing = sorted(set(index) - set(found))
     if missing:
         raise ModelFileError(
-            f"{folder / _INDEX}: lists {len(missing)} tensors that no shard holds, such as "
+            f"{path}: lists {len(missing)} tensors that no shard holds, such as "
             f"{missing[0]!r:.80}: the shards are of another model; fetch them again"
         )
