@@ -107,13 +107,19 @@ def read_config(
     )
 
 
+def sliding_window(fields: Fields) -> int | None:
+    """Return the window of `sliding_window`: none where it is null. Raises ConfigError."""
+    has_window = fields.has("sliding_window")
+    return fields.optional_integer("sliding_window") if has_window else _DEFAULT_WINDOW
+
+
 def layer_windows(fields: Fields, num_layers: int) -> tuple[int | None, ...]:
     """Return each layer's window as Qwen's files give it.
 
     `use_sliding_window` turns windows on, for the layers that `layer_types` lists, or without
     it for those from `max_window_layers` on. Raises ConfigError.
     """
-    window = _window(fields)
+    window = sliding_window(fields) if fields.optional_boolean("use_sliding_window") else None
     types = fields.optional_texts("layer_types")
     if types is None:
         first = fields.optional_integer("max_window_layers")
@@ -129,13 +135,6 @@ def layer_windows(fields: Fields, num_layers: int) -> tuple[int | None, ...]:
             " use_sliding_window to be true and sliding_window a number of tokens"
         )
     return tuple(window if each == _SLIDING else None for each in types)
-
-
-def _window(fields: Fields) -> int | None:
-    if not fields.optional_boolean("use_sliding_window"):
-        return None
-    has_window = fields.has("sliding_window")
-    return fields.optional_integer("sliding_window") if has_window else _DEFAULT_WINDOW
 
 
 def _positive(fields: Fields, name: str) -> int:

@@ -49,6 +49,14 @@ def read_rope(fields: Fields, *, head_dim: int, max_positions: int) -> RopeConfi
     )
 
 
+def yarn_growth(factor: float, scale: float = 1.0) -> float:
+    """Return the growth of cosines and sines that makes up for flatter attention over longer texts.
+
+    Source: transformers, YaRN's `get_mscale`.
+    """
+    return 1.0 + 0.1 * scale * math.log(factor) if factor > 1 else 1.0
+
+
 def _rotary_dim(fields: Fields, head_dim: int, share: float) -> int:
     if not 0 < share <= 1:
         raise ConfigError(f"expected partial_rotary_factor above 0 and at most 1, got {share}")
@@ -99,10 +107,10 @@ def _yarn(scaling: Fields, original: int, max_positions: int) -> YarnScaling:
     if attention_factor is None:
         mscale = scaling.optional_number("mscale")
         mscale_all_dim = scaling.optional_number("mscale_all_dim")
-        attention_factor = _magnitude(factor, 1.0)
+        attention_factor = yarn_growth(factor)
         if mscale and mscale_all_dim:
             _require_positive(scaling, mscale=mscale, mscale_all_dim=mscale_all_dim)
-            attention_factor = _magnitude(factor, mscale) / _magnitude(factor, mscale_all_dim)
+            attention_factor = yarn_growth(factor, mscale) / yarn_growth(factor, mscale_all_dim)
     truncate = scaling.optional_boolean("truncate")
     return YarnScaling(
         factor=factor,
@@ -140,8 +148,3 @@ def _require_positive(scaling: Fields, **numbers: float) -> None:
     for name, number in numbers.items():
         if number <= 0:
             raise ConfigError(f"expected {scaling.prefix}{name} to be above 0, got {number}")
-
-
-def _magnitude(factor: float, scale: float) -> float:
-    """Growth of cosines and sines that makes up for flatter attention over longer sequences."""
-    return 1.0 + 0.1 * scale * math.log(factor) if factor > 1 else 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from model_zoo.config import ModelConfig
@@ -11,6 +10,7 @@ from model_zoo.loading.gguf_metadata import PREFIX, GgufMetadata, end_ids
 from model_zoo.loading.gguf_values import read_values
 from model_zoo.registry import config_from_hf
 from model_zoo.rope_config import LongRopeScaling
+from model_zoo.rope_fields import yarn_growth
 from paged.errors import ModelFileError
 
 FAMILIES = {
@@ -118,7 +118,7 @@ def _scaling(metadata: GgufMetadata, prefix: str) -> dict[str, object]:
     share = metadata.number(f"{prefix}.attn_factor")
     if share is not None and factor > 0:
         # llama.cpp multiplies YaRN's own growth by it, transformers takes the product.
-        scaling["attention_factor"] = share * (1.0 + 0.1 * math.log(max(factor, 1.0)))
+        scaling["attention_factor"] = share * yarn_growth(factor)
     return scaling
 
 
