@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -162,13 +162,7 @@ def _place(
                 f"{path}: tensor {entry.name!r:.80} ends at byte {end}, the file at {file_bytes}: "
                 "it is cut short or damaged; fetch it again"
             )
-        placed[entry.name] = GgufTensor(
-            name=entry.name,
-            shape=entry.shape,
-            type_id=entry.type_id,
-            offset_bytes=offset_bytes,
-            num_bytes=entry.num_bytes,
-        )
+        placed[entry.name] = replace(entry, offset_bytes=offset_bytes)
     _check_apart(path, placed.values())
     return placed
 
