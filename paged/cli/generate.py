@@ -8,17 +8,12 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paged.allocator.registry import ALLOCATORS
-from paged.cli.byte_size import byte_size
 from paged.cli.command import Command
-from paged.cli.kernel_option import add_kernel_option, chosen_kernels
-from paged.config import PREEMPTIONS
+from paged.cli.model_options import add_model_options, model_config
 from paged.sampling_params import SamplingParams
 
 if TYPE_CHECKING:
     from paged.engine.llm import LLM
-
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -32,18 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     drawing.add_argument("--seed", type=int, default=0, metavar="S")
     drawing.add_argument("--stop", action="append", default=[], metavar="TEXT")
     drawing.add_argument("--ignore-eos", action="store_true")
-    model = parser.add_argument_group("model and memory")
-    model.add_argument("--model", default="smollm2-135m", help="name, folder, .gguf file, hub id")
-    model.add_argument("--device", help="cpu, cuda or cuda:N")
-    model.add_argument("--dtype", choices=_DTYPES, default="auto")
-    model.add_argument("--quantization", choices=("int8",))
-    model.add_argument("--allocator", choices=tuple(ALLOCATORS), default="paged")
-    model.add_argument("--block-size", type=int, default=16, metavar="N")
-    model.add_argument("--max-model-len", type=int, metavar="N")
-    model.add_argument("--kv-cache-memory-bytes", type=byte_size, metavar="SIZE")
-    model.add_argument("--preemption", choices=PREEMPTIONS, default="recompute")
-    model.add_argument("--num-threads", type=int, metavar="N", help="of host kernels")
-    add_kernel_option(parser)
+    add_model_options(parser)
 
 
 @dataclass(slots=True)
@@ -89,18 +73,7 @@ def _run(arguments: Namespace) -> int:
 def _load(arguments: Namespace) -> LLM:
     from paged.engine.llm import LLM
 
-    return LLM(
-        arguments.model,
-        **{name: getattr(arguments, name) for name in _OPTIONS},
-        kernels=chosen_kernels(arguments),
-        max_num_seqs=1,
-    )
-
-
-_OPTIONS = (
-    *("device", "dtype", "quantization", "allocator", "block_size", "max_model_len"),
-    *("kv_cache_memory_bytes", "preemption", "num_threads"),
-)
+    return LLM(model_config(arguments, max_num_seqs=1))
 
 
 def _write(llm: LLM, prompt: str, params: SamplingParams, *, is_chat: bool, times: _Times) -> int:

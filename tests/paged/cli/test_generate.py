@@ -54,6 +54,8 @@ def test_options_reach_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
     others = ["--allocator", "reserved-max", "--block-size", "8", "--preemption", "swap"]
     others += ["--kernel", "attention=reference", "--kv-cache-memory-bytes", "1MiB"]
     assert _run(capsys, "a", "--max-tokens", "8", *others)[1] == plain
+    others = ["--num-gpu-blocks-override", "6", "--kv-cache-memory-bytes", "40kB"]
+    assert _run(capsys, "a", "--max-tokens", "8", *others)[1] == plain
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,9 @@ def test_options_reach_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
         (["", "--chat", "--max-tokens", "0"], "max_tokens: expected an integer at least 1, got 0"),
         (["a", "--temperature", "9"], "temperature: expected a number from 0.0 to 2.0, got 9.0"),
         (["x" * 96], "leaves no room for output: max_model_len is 96"),
+        (["a", "--num-gpu-blocks-override", "5"], "from num_gpu_blocks_override=5, and the alloc"),
+        (["a", "--kv-cache-memory-bytes", "40kB"], "from kv_cache_memory_bytes=40000, and the all"),
+        (["a", "--gpu-memory-utilization", "2"], "gpu_memory_utilization is a share of the memory"),
         (["a", "--kernel", "copy_blocks=vector", "--kernel", "copy_blocks=reference"], "two kern"),
     ],
 )
