@@ -87,7 +87,10 @@ class ToyPool:
 
     def last_value(self, ids: np.ndarray, num_tokens: int) -> int:
         """Value that the next token is mixed with."""
-        return self.read(ids, num_tokens)[-1] if num_tokens else _START
+        if not num_tokens:
+            return _START
+        column, offset = divmod(num_tokens - 1, self.block_size)
+        return int(self.device[ids[column], offset])
 
     def write(self, ids: np.ndarray, first: int, tokens: Sequence[int], before: int) -> None:
         """Compute and store the values of tokens at positions first, first + 1, ..."""
