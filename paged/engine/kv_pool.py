@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import torch
 
 from model_zoo.config import ModelConfig
+from paged.config import CacheConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KVPools:
-    """Pools of all KV groups of a model; block i of every group belongs to the same tokens.
+    """Pools of all KV groups of a model.
+
+    Where groups share one block table, block i of each belongs to the same tokens.
 
     device, host: a tensor for each group, [num_blocks, layers of the group, 2, num_kv_heads,
         block_size, head_dim]. Host pools are pinned where the device is a GPU.
@@ -27,35 +30,26 @@ class KVPools:
 
 
 def block_bytes(config: ModelConfig, *, block_size: int, dtype: torch.dtype) -> int:
-    """Bytes of one block in the pools of all groups."""
+    """Bytes of a block in the pool of each group, together."""
     values = 2 * config.num_layers * config.num_kv_heads * block_size * config.head_dim
     return values * dtype.itemsize
 
 
 def make_pools(
-    config: ModelConfig,
-    *,
-    num_blocks: int,
-    num_host_blocks: int,
-    block_size: int,
-    dtype: torch.dtype,
-    device: torch.device,
+    config: ModelConfig, cache: CacheConfig, *, dtype: torch.dtype, device: torch.device
 ) -> KVPools:
     """Allocate the pools, filled with zeros.
 
     Raises: what torch raises where memory is short.
     """
-    shapes = [
-        (len(group.layers), 2, config.num_kv_heads, block_size, config.head_dim)
-        for group in config.kv_groups
-    ]
+    groups, pools = config.kv_groups, cache.pools
+    # A pool of its own for each group, or one size for all.
+    sizes = pools * (len(groups) // len(pools))
     is_gpu = device.type == "cuda"
-    return KVPools(
-        device=tuple(
-            torch.zeros((num_blocks, *shape), dtype=dtype, device=device) for shape in shapes
-        ),
-        host=tuple(
-            torch.zeros((num_host_blocks, *shape), dtype=dtype, pin_memory=is_gpu)
-            for shape in shapes
-        ),
-    )
+    on_device: list[torch.Tensor] = []
+    on_host: list[torch.Tensor] = []
+    for group, size in zip(groups, sizes, strict=True):
+        shape = (len(group.layers), 2, config.num_kv_heads, cache.block_size, config.head_dim)
+        on_device.append(torch.zeros((size.num_blocks, *shape), dtype=dtype, device=device))
+        on_host.append(torch.zeros((size.num_host_blocks, *shape), dtype=dtype, pin_memory=is_gpu))
+    return KVPools(device=tuple(on_device), host=tuple(on_host))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paged.allocator.registry import find_allocator
-from paged.config import CacheConfig, SchedulerConfig
+from paged.config import CacheConfig, GroupConfig, SchedulerConfig
 from paged.errors import ConfigError
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -96,17 +96,30 @@ class LLMConfig:
             preemption=self.preemption,
         )
 
-    def cache_config(self, *, num_blocks: int, max_model_len: int) -> CacheConfig:
-        """Options of the allocator, for a pool of this size."""
+    def host_blocks(self, num_blocks: int) -> int:
+        """Return the blocks on the host of a pool of this size."""
+        if self.num_host_blocks is not None:
+            return self.num_host_blocks
+        return num_blocks if self.allocator == "paged" and self.preemption == "swap" else 0
+
+    def cache_config(
+        self,
+        *,
+        num_blocks: int,
+        max_model_len: int,
+        groups: tuple[GroupConfig, ...] | None = None,
+    ) -> CacheConfig:
+        """Options of the allocator, for a pool of this size, or for these."""
         is_paged = self.allocator == "paged"
         wants_cache = self.enable_prefix_caching
         if wants_cache and not is_paged:
             raise ConfigError(
                 f"enable_prefix_caching needs the allocator paged, got {self.allocator}"
             )
-        num_host_blocks = self.num_host_blocks
-        if num_host_blocks is None:
-            num_host_blocks = num_blocks if is_paged and self.preemption == "swap" else 0
+        num_host_blocks = self.host_blocks(num_blocks)
+        if groups is not None:
+            num_blocks = sum(group.num_blocks for group in groups)
+            num_host_blocks = sum(group.num_host_blocks for group in groups)
         return CacheConfig(
             num_blocks=num_blocks,
             block_size=self.block_size,
@@ -114,4 +127,6 @@ class LLMConfig:
             allocator=self.allocator,
             enable_prefix_caching=is_paged if wants_cache is None else wants_cache,
             num_host_blocks=num_host_blocks,
+            groups=groups,
+            max_step_tokens=self.max_num_batched_tokens,
         )

@@ -12,6 +12,7 @@ from paged.engine.clock import WallClock
 from paged.engine.decode_graphs import graph_sizes
 from paged.engine.engine import Engine
 from paged.engine.graph_capture import find_capture
+from paged.engine.group_pools import group_pools
 from paged.engine.kv_pool import block_bytes, make_pools
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
@@ -45,7 +46,11 @@ def make_engine(
         max_model_len=max_model_len,
         free_bytes=lambda: _free_bytes(options, model, choices),
     )
-    cache = options.cache_config(num_blocks=num_blocks, max_model_len=max_model_len)
+    cache = options.cache_config(
+        num_blocks=num_blocks,
+        max_model_len=max_model_len,
+        groups=group_pools(options, model.config, num_blocks=num_blocks),
+    )
     allocator = make_allocator(cache, max_rows=options.max_num_seqs)
     _check_room(allocator, options, model)
     batching = ALLOCATORS[options.allocator].batching
@@ -74,14 +79,7 @@ def make_executor(
 
     choices: as for `ModelExecutor`. Raises: what torch raises where memory is short.
     """
-    pools = make_pools(
-        model.config,
-        num_blocks=cache.num_blocks,
-        num_host_blocks=cache.num_host_blocks,
-        block_size=cache.block_size,
-        dtype=model.kv_dtype,
-        device=model.device,
-    )
+    pools = make_pools(model.config, cache, dtype=model.kv_dtype, device=model.device)
     return ModelExecutor(
         model.config,
         model.params,

@@ -11,6 +11,7 @@ import torch
 from model_zoo.batch import ModelBatch
 from model_zoo.tiny import CONFIG
 from model_zoo.transformer import forward
+from paged.config import CacheConfig
 from paged.engine.decode_inputs import DecodeInputs
 from paged.engine.kv_pool import make_pools
 from paged.engine.model_inputs import ModelInputs
@@ -110,9 +111,7 @@ def test_padding_changes_no_bit_of_logits_or_pool(
     for made in (plain.make(batch, None), inputs.batch(size)):
         pools = make_pools(
             CONFIG,
-            num_blocks=NUM_BLOCKS,
-            num_host_blocks=0,
-            block_size=BLOCK_SIZE,
+            CacheConfig(num_blocks=NUM_BLOCKS, block_size=BLOCK_SIZE),
             dtype=dtype,
             device=DEVICE,
         )

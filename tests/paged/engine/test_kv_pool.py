@@ -8,15 +8,14 @@ import pytest
 import torch
 
 from model_zoo.tiny import CONFIG
+from paged.config import CacheConfig
 from paged.engine.kv_pool import block_bytes, make_pools
 
 
 def _pools(config=CONFIG, dtype=torch.float32):
     return make_pools(
         config,
-        num_blocks=5,
-        num_host_blocks=3,
-        block_size=4,
+        CacheConfig(num_blocks=5, num_host_blocks=3, block_size=4),
         dtype=dtype,
         device=torch.device("cpu"),
     )
