@@ -1,17 +1,24 @@
-// The global timer.
+// The global timer, and the clock of deadlines.
 #include <ctime>
 
 #include "../device.h"
+#include "launch.h"
 
 namespace paged_interpret {
 
-unsigned long long num_nanoseconds() {
-    constexpr unsigned long long kPerSecond = 1'000'000'000;
+static uint64_t read_clock_ns(clockid_t clock) {
+    constexpr uint64_t kPerSecond = 1'000'000'000;
     timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(clock, &now);
+    return static_cast<uint64_t>(now.tv_sec) * kPerSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+
+unsigned long long num_nanoseconds() {
+    const uint64_t now_ns = read_clock_ns(CLOCK_REALTIME);
     yield_sometimes();
-    return static_cast<unsigned long long>(now.tv_sec) * kPerSecond +
-           static_cast<unsigned long long>(now.tv_nsec);
+    return now_ns;
 }
 
 }  // namespace paged_interpret

@@ -2,8 +2,6 @@
 //
 // Atomics, fences and clocks count towards the end of a lane's turn. Reads of volatile memory
 // cannot be seen; sources that have any are compiled so that every basic block counts, as a step.
-#include <ctime>
-
 #include "block.h"
 #include "launch.h"
 #include "report.h"
@@ -18,13 +16,6 @@ constexpr unsigned kStepsPerTurn = 4096;
 __thread unsigned steps_left __attribute__((tls_model("initial-exec"))) = kStepsPerTurn;
 
 }  // namespace
-
-uint64_t monotonic_ns() {
-    constexpr uint64_t kPerSecond = 1'000'000'000;
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * kPerSecond + static_cast<uint64_t>(now.tv_nsec);
-}
 
 void Launch::end_if_over() {
     if (is_isolated) return;  // who fails, or the caller, ends the process

@@ -128,12 +128,17 @@ def build_library(
         *(header_fingerprint(), loaded.path.name, *map(_define, ARCHS)),
     )
     path = cache_dir("interpret") / f"{cache_key(*parts)}.so"
-    file = keep(path, partial(_compile, source, compiler, loaded, options))
+    libraries = OBSERVED_LIBRARIES if observed else ()
+    file = keep(path, partial(_compile, source, compiler, loaded, options, libraries))
     return KernelLibrary(source, file, loaded)
 
 
 def _compile(
-    source: KernelSource, compiler: HostCompiler, loaded: Runtime, effort: tuple[str, ...]
+    source: KernelSource,
+    compiler: HostCompiler,
+    loaded: Runtime,
+    effort: tuple[str, ...],
+    libraries: tuple[str, ...],
 ) -> bytes:
     options = [
         *("-DPAGED_INTERPRET=1", "-include", str(FORCED_HEADER)),
@@ -146,9 +151,7 @@ def _compile(
     # The runtime lies beside the library: found by name, wherever the folder is. What is declared
     # and defined nowhere is the linker's to tell, not the loader's.
     link = ["-shared", str(loaded.path), "-Wl,-rpath,$ORIGIN", "-Wl,-z,defs"]
-    link += [f"-Wl,--wrap={name}" for name in EXITS]
-    if OBSERVED_FLAGS[0] in effort:
-        link += OBSERVED_LIBRARIES
+    link += [*(f"-Wl,--wrap={name}" for name in EXITS), *libraries]
     arguments = [*effort, *options, *link]
     image, messages = compiler.compile(text, arguments, translate_headers(source))
     if image is None:
