@@ -109,32 +109,26 @@ def _try(
         print(f"  -     {problem.name}: not served: {why}")
         return True
     for config in configs:
+        fault = _fault(variant, problem, device, config)
+        if fault is None:
+            continue
         order = "natural order" if config.seed is None else f"order {config.seed}"
-        try:
-            fault = _fault(variant, problem, device, config)
-        except KernelTimeout as error:
-            print(f"  FAIL  {problem.name} ({order}): {error}", flush=True)
-            raise
-        if fault is not None:
-            print(f"  FAIL  {problem.name} ({order}): {fault}", flush=True)
-            return False
+        print(f"  FAIL  {problem.name} ({order}): {fault}", flush=True)
+        if isinstance(fault, KernelTimeout):
+            raise fault
+        return False
     print(f"  ok    {problem.name}", flush=True)
     return True
 
 
 def _fault(
     variant: Variant, problem: Problem, device: torch.device, config: InterpretConfig
-) -> str | None:
-    """Judge one run; a kernel that crashes fails its problem, and the others are still tried.
-
-    Raises: KernelTimeout.
-    """
+) -> str | KernelRunError | None:
+    """Judge one run; a kernel that crashes fails its problem, and the others are still tried."""
     try:
         return try_kernel(variant.spec, problem, device=device, interpret=config).fault
-    except KernelTimeout:
-        raise
     except KernelRunError as error:
-        return str(error)
+        return error
 
 
 COMMAND = Command(
