@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from paged.cli.command import Command
+from paged.cli.extras import not_installed
 
 if TYPE_CHECKING:
     from paged.kernel.diagnosis import Verdict
@@ -54,7 +55,7 @@ def _run(_arguments: Namespace) -> int:
     for name, installed_version in installed(PACKAGES):
         print(f"      {name:<26}  {installed_version}")
     if importlib.util.find_spec("torch") is None:
-        print("kernels\n  --  torch is not installed; pip install 'paged[model]'")
+        print(f"kernels\n  --  {not_installed('torch')}")
         return 0
     _print_kernels()
     return 0

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from paged.cli import allocators, doctor, download, generate, plan
 from paged.cli.command import Command
+from paged.cli.extras import MODEL_PACKAGES, not_installed
 from paged.cli.kernels import main as kernels
 from paged.errors import PagedError
 
@@ -94,9 +95,17 @@ def _run(given: Sequence[str]) -> int:
             return 0
         return command.run(parsed)
     except PagedError as error:
-        called = next((a for a in given if not a.startswith("-")), "")
-        print(f"paged {called}: error: {error}", file=sys.stderr)
-        return 2
+        return _refuse(given, str(error))
+    except ModuleNotFoundError as error:
+        if error.name not in MODEL_PACKAGES:
+            raise
+        return _refuse(given, not_installed(error.name))
+
+
+def _refuse(given: Sequence[str], reason: str) -> int:
+    called = next((a for a in given if not a.startswith("-")), "")
+    print(f"paged {called}: error: {reason}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from argparse import ArgumentParser, Namespace
 
 from paged.cli.command import Command
-from paged.errors import BackendUnavailable
 
 
 def _commands() -> tuple[Command, ...]:
     """Import the commands, and torch with them, only where one of them is wanted."""
-    if importlib.util.find_spec("torch") is None:
-        raise BackendUnavailable("kernels need torch; pip install 'paged[model]'")
     from paged.cli.kernels import bench, listing, new, run
     from paged.cli.kernels import compile as compiling
 

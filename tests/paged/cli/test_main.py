@@ -78,9 +78,12 @@ def test_a_refusal_of_a_command_gets_one_line_and_status_2(
     assert capsys.readouterr().err == "paged probe: error: expected 1, got 2\n"
 
 
-def test_a_bug_in_a_command_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "COMMANDS", (_command(ZeroDivisionError()),))
-    with pytest.raises(ZeroDivisionError):
+@pytest.mark.parametrize("bug", [ZeroDivisionError(), ModuleNotFoundError(name="paged.nothing")])
+def test_a_bug_in_a_command_is_not_swallowed(
+    bug: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "COMMANDS", (_command(bug),))
+    with pytest.raises(type(bug)):
         cli.main(["probe"])
 
 
