@@ -21,8 +21,8 @@ def add_kernel_option(parser: ArgumentParser) -> None:
         type=choice,
         default=[],
         metavar="OP=VARIANT",
-        help="serve OP by a kernel that 'paged kernels list' names, by FILE.cu or by 'reference'; "
-        "may be repeated",
+        help="serve OP by a kernel that 'paged kernels list' names, by FILE.cu, by 'host' or by "
+        "'reference'; may be repeated",
     )
 
 
