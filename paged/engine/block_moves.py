@@ -1,32 +1,114 @@
-"""Whole blocks moved before a step computes: to the host, back, and within a pool."""
+"""Whole blocks moved before a step computes: to the host, back, and within a pool.
+
+What goes to the host leaves while the step computes, but for blocks that the step writes: those
+leave first, and the step waits. A later step that writes a block still leaving waits as well. What
+comes from the host is there before the step computes, for the step reads it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from paged.allocator.base import BlockMoves
+from paged.engine.copy_lane import Lane, Ticket
 from paged.engine.kv_pool import KVPools
 from paged.kernel import op_call
 from paged.scheduler.batch import Batch
+from paged.types import BoolArray, IndexArray
+
+ByGroup = Sequence[BlockMoves]
 
 
-def move_blocks(pools: KVPools, batch: Batch) -> None:
-    """Make the moves of a batch in their order: swap out, swap in, copies.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Leaving:
+    """Blocks of the device that are being read, by KV group."""
 
-    Mutates: pools, of every group alike.
-    Raises: all that kernels raise.
-    """
-    for device, host in zip(pools.device, pools.host, strict=True):
-        if len(batch.swap_out):
-            _swap(device, host, batch.swap_out)
+    moves: ByGroup
+    ticket: Ticket
+
+
+class BlockMover:
+    """Makes the moves of batches, one batch after another, in the pools of all KV groups."""
+
+    def __init__(self, pools: KVPools, lane: Lane) -> None:
+        self._pools = pools
+        self._lane = lane
+        self._leaving: list[_Leaving] = []
+
+    def move(self, batch: Batch) -> None:
+        """Make the moves of a batch in their order: swap out, swap in, copies.
+
+        What is computed next finds them made wherever it reads and writes.
+        Mutates: pools.
+        Raises: all that kernels raise.
+        """
+        self._leaving = [each for each in self._leaving if not each.ticket.is_over]
+        if not batch.num_moves and not self._leaving:
+            return
+        if self._leaving or len(batch.swap_out):
+            self._leave(batch)
         if len(batch.swap_in):
-            _swap(host, device, batch.swap_in)
+            incoming = self._by_group(batch.swap_in)
+            self._lane.submit(lambda: self._swap_in(incoming)).wait()
         if len(batch.copies):
-            op_call("copy_blocks", device, _pairs(batch.copies).to(device.device))
+            for pool, moves in zip(self._pools.device, self._by_group(batch.copies), strict=True):
+                if len(moves):
+                    op_call("copy_blocks", pool, _pairs(moves).to(pool.device))
+
+    def _leave(self, batch: Batch) -> None:
+        """Start what is to leave, and wait for what leaves a block that the step writes."""
+        written = self._written(batch)
+        for each in self._leaving:
+            at_once, _ = _split(each.moves, written)
+            if any(map(len, at_once)):
+                each.ticket.wait()
+        at_once, later = _split(self._by_group(batch.swap_out), written)
+        if any(map(len, at_once)):
+            self._lane.submit(lambda: self._swap_out(at_once)).wait()
+        if any(map(len, later)):
+            ticket = self._lane.submit(lambda: self._swap_out(later))
+            self._leaving.append(_Leaving(moves=later, ticket=ticket))
+
+    def _written(self, batch: Batch) -> list[IndexArray]:
+        """Return, by KV group, the blocks that the step writes where it computes."""
+        blocks = [slots // batch.tables.block_size for slots in batch.flatten().slot_mappings]
+        # one table may serve all groups
+        blocks *= len(self._pools.device) // len(blocks)
+        copies = self._by_group(batch.copies)
+        return [np.append(ids, each.dst) for ids, each in zip(blocks, copies, strict=True)]
+
+    def _by_group(self, moves: BlockMoves) -> ByGroup:
+        return [moves.of(group) for group in range(len(self._pools.device))]
+
+    def _swap_out(self, moves: ByGroup) -> None:
+        for device, host, each in zip(self._pools.device, self._pools.host, moves, strict=True):
+            _swap(device, host, each)
+
+    def _swap_in(self, moves: ByGroup) -> None:
+        for device, host, each in zip(self._pools.device, self._pools.host, moves, strict=True):
+            _swap(host, device, each)
+
+
+def _split(moves: ByGroup, written: Sequence[IndexArray]) -> tuple[ByGroup, ByGroup]:
+    """Return the moves out of blocks that are written, and the others."""
+    is_hit = [np.isin(each.src, ids) for each, ids in zip(moves, written, strict=True)]
+    return _chosen(moves, is_hit), _chosen(moves, [~each for each in is_hit])
+
+
+def _chosen(moves: ByGroup, is_chosen: Sequence[BoolArray]) -> ByGroup:
+    return [
+        BlockMoves(each.src[chosen], each.dst[chosen])
+        for each, chosen in zip(moves, is_chosen, strict=True)
+    ]
 
 
 def _swap(source: torch.Tensor, destination: torch.Tensor, moves: BlockMoves) -> None:
+    if not len(moves):
+        return
     if source.is_cuda or destination.is_cuda:
         # careful: not at the top, for it loads the driver's copy engines
         from paged.kernel.swap import swap_blocks

@@ -14,7 +14,8 @@ from model_zoo.batch import ModelBatch
 from model_zoo.config import ModelConfig
 from model_zoo.params import ModelParams
 from model_zoo.registry import find_family
-from paged.engine.block_moves import move_blocks
+from paged.engine.block_moves import BlockMover
+from paged.engine.copy_lane import find_lane
 from paged.engine.decode_graphs import DecodeGraphs
 from paged.engine.decode_inputs import DecodeInputs
 from paged.engine.graph_capture import Capture
@@ -70,6 +71,7 @@ class ModelExecutor:
             num_groups=len(config.kv_groups),
             device=pools.device[0].device,
         )
+        self._mover = BlockMover(pools, find_lane(pools.device[0].device))
         self._graphs = self._make_graphs(graph_sizes, capture)
         self._table = SamplingTable(max_rows)
         self._planner = DrawPlanner(max_rows)
@@ -87,8 +89,7 @@ class ModelExecutor:
         for admitted in batch.admitted:
             self._admit(admitted)
         with torch.inference_mode(), self._kernels(), self._threads():
-            if batch.num_moves:
-                move_blocks(self.pools, batch)
+            self._mover.move(batch)
             if not batch.num_seqs:
                 return _nothing_drawn(perf_counter() - started_s)
             draws = self._planner.plan(batch)
