@@ -9,16 +9,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from model_zoo.config import DTYPES
 from paged.allocator.base import Allocator, Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
 from paged.cli.byte_size import byte_size, shown
 from paged.cli.command import Command
-from paged.config import CacheConfig, SchedulerConfig
+from paged.config import CacheConfig
+from paged.engine.llm_config import LLMConfig
 from paged.errors import ConfigError, OutOfBlocks
 from paged.shapes import MODELS, ModelShape, find_shape
 
-WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2, "int8": 1}
-KV_WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
+WIDTHS = {**DTYPES, "int8": 1}
+"""Types of weights, and their bytes; a KV cache has one of `DTYPES`."""
+
 _DEFAULT_LEN = 2048
 _FLOAT32_BYTES = 4
 # Whole, third and tenth of max_model_len, for few sequences are as long as they may be.
@@ -110,10 +113,10 @@ def make_plan(
 
 def _activation_bytes(shape: ModelShape) -> int:
     """Estimate the widest moment of a step: an MLP of all tokens, and logits of all sequences."""
-    scheduler = SchedulerConfig()
-    num_tokens = scheduler.max_num_batched_tokens or _DEFAULT_LEN
-    mlp_values = num_tokens * (2 * shape.hidden_size + 3 * shape.intermediate_size)
-    logit_bytes = scheduler.max_num_seqs * shape.vocab_size * _FLOAT32_BYTES
+    options = LLMConfig()
+    values_per_token = 2 * shape.hidden_size + 3 * shape.intermediate_size
+    mlp_values = options.max_num_batched_tokens * values_per_token
+    logit_bytes = options.max_num_seqs * shape.vocab_size * _FLOAT32_BYTES
     return round(mlp_values * shape.weight_bytes_per_param) + 2 * logit_bytes
 
 
@@ -163,7 +166,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--block-size", type=int, default=16, metavar="TOKENS")
     parser.add_argument("--dtype", choices=("auto", *WIDTHS), default="auto", help="of the weights")
-    parser.add_argument("--kv-cache-dtype", choices=("auto", *KV_WIDTHS), default="auto")
+    parser.add_argument("--kv-cache-dtype", choices=("auto", *DTYPES), default="auto")
 
 
 def _run(arguments: Namespace) -> int:
@@ -197,10 +200,10 @@ def _run(arguments: Namespace) -> int:
 def _typed(shape: ModelShape, dtype: str, kv_dtype: str) -> ModelShape:
     """Return a shape with the widths of these types; `auto` leaves them, or follows dtype."""
     if dtype != "auto":
-        kv_width = KV_WIDTHS.get(dtype, KV_WIDTHS["bfloat16"])
+        kv_width = DTYPES.get(dtype, DTYPES["bfloat16"])
         shape = replace(shape, weight_bytes_per_param=WIDTHS[dtype], kv_bytes_per_value=kv_width)
     if kv_dtype != "auto":
-        shape = replace(shape, kv_bytes_per_value=KV_WIDTHS[kv_dtype])
+        shape = replace(shape, kv_bytes_per_value=DTYPES[kv_dtype])
     return shape
 
 
