@@ -63,7 +63,7 @@ def project_files(repository: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def smollm2_path() -> Path:
-    """Fetch SmolLM2-135M-Instruct by the command and return its path; skip where that fails."""
+    """Fetch SmolLM2-135M-Instruct by the command and return its path; skip where pip cannot."""
     from paged.cache_dir import cache_dir
 
     # The workers of a parallel run share one download.
@@ -76,5 +76,8 @@ def smollm2_path() -> Path:
             check=False,
         )
     if ran.returncode != 0:
-        pytest.skip(f"SmolLM2-135M cannot be fetched: {ran.stderr.strip().splitlines()[-1]}")
+        last = ran.stderr.strip().rpartition("\n")[2]
+        if "pip could not fetch" not in last:
+            pytest.fail(ran.stderr)
+        pytest.skip(f"SmolLM2-135M cannot be fetched: {last}")
     return Path(ran.stdout.strip())
