@@ -15,8 +15,6 @@ from model_zoo.rope_config import RopeConfig
 from model_zoo.tiny import CONFIG
 from model_zoo.transformer import forward
 from paged.errors import OperandError
-from paged.kernel.backends.host import find_host
-from paged.kernel.choice import current_choices
 from paged.kernel.linear_weight import LinearWeight, WeightType
 from tests.helpers.hf_model import some_texts
 from tests.helpers.ragged import RaggedRun, schedules
@@ -28,20 +26,12 @@ WINDOWED = replace(
 TEXTS = some_texts(LENGTHS, CONFIG.vocab_size)
 
 
-@pytest.fixture
-def has_host() -> None:
-    """Skip where torch computes matrix products, whose order of sums varies with their size."""
-    if find_host(current_choices().host) is None:
-        pytest.skip("the host backend needs a C++ compiler")
-
-
 def packed_params(config: ModelConfig, dtype: WeightType = "float32") -> ModelParams:
     return random_params(config, pack=lambda weight: weight.packed(dtype))
 
 
 @pytest.mark.parametrize("config", [CONFIG, WINDOWED], ids=["plain", "windowed"])
 @pytest.mark.parametrize("dtype", get_args(WeightType))
-@pytest.mark.usefixtures("has_host")
 def test_batch_mates_and_chunks_and_blocks_change_no_bit(
     config: ModelConfig, dtype: WeightType
 ) -> None:
@@ -62,7 +52,6 @@ def test_packed_weights_give_the_logits_of_plain_ones() -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.usefixtures("has_host")
 def test_padding_changes_nothing() -> None:
     params = packed_params(CONFIG)
     plain, padded = (RaggedRun(params, CONFIG, TEXTS) for _ in range(2))
@@ -76,7 +65,6 @@ def test_padding_changes_nothing() -> None:
     assert_equal_pools(padded, plain)
 
 
-@pytest.mark.usefixtures("has_host")
 def test_only_the_rows_asked_for_come_out() -> None:
     params = packed_params(WINDOWED)
     every, last = (RaggedRun(params, WINDOWED, TEXTS) for _ in range(2))
