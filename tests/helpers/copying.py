@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from paged.kernel.launch import Intent
 from paged.kernel.spec import KernelSpec, Launch, Operand
 
 SOURCE = """
@@ -12,15 +11,15 @@ __global__ void copy(const float* x, float* y, int n) {
 """
 
 
-def copy_spec(intent: Intent = "inout", *, is_strided: bool = False) -> KernelSpec:
-    """Return the kernel; `y` is given where it is inout."""
+def copy_spec() -> KernelSpec:
+    """Return the kernel; `y` is given, and written in place."""
     return KernelSpec(
         name="copy",
         source=SOURCE,
         launches=(Launch(entry="copy", grid=1, block=32),),
         operands=(
             Operand(name="x", shape="n", dtype="float32"),
-            Operand(name="y", shape="n", dtype="float32", intent=intent, strided=is_strided),
+            Operand(name="y", shape="n", dtype="float32", intent="inout"),
         ),
         parameters=("x", "y", "n"),
     )

@@ -89,9 +89,9 @@ def relative_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     return float((ours.double() - theirs.double()).abs().max() / theirs.abs().max())
 
 
-def some_texts(lengths: tuple[int, ...], vocab_size: int, seed: int = 0) -> list[torch.Tensor]:
-    """Return random tokens."""
-    source = torch.Generator().manual_seed(seed)
+def some_texts(lengths: tuple[int, ...], vocab_size: int) -> list[torch.Tensor]:
+    """Return random tokens, the same each time."""
+    source = torch.Generator().manual_seed(0)
     return [torch.randint(vocab_size, (length,), generator=source) for length in lengths]
 
 

@@ -19,6 +19,7 @@ from paged.engine.request_maker import RequestMaker
 from paged.errors import RequestRefused
 from paged.sampling_params import SamplingParams
 from paged.scheduler.request import FinishReason
+from tests.helpers.released import check_released
 from tests.helpers.tiny_llm import MAX_MODEL_LEN, StepLog, tiny_model
 
 # Each stands for a kernel or another call that a step makes.
@@ -160,7 +161,4 @@ class Traffic:
         """Assert that every sequence ended and gave back all it held."""
         assert not self._open
         assert not self._tokens
-        allocator = self.engine.scheduler.allocator
-        usage = allocator.usage(None)
-        assert usage.free + usage.cached_free == usage.capacity
-        assert allocator.tables.num_free_rows == allocator.tables.max_rows
+        check_released(self.engine.scheduler.allocator)

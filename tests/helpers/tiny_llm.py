@@ -19,6 +19,7 @@ from paged.engine.sample_rows import SampleRows
 from paged.engine.sampler import Sampled, sample
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.scheduler import Scheduler
+from tests.helpers.released import check_released
 
 MAX_MODEL_LEN = 96
 
@@ -27,7 +28,7 @@ Draw = tuple[int, int, int]
 
 
 class StepLog:
-    """Observer that keeps batches and checks the scheduler when a sequence ends."""
+    """Observer that keeps batches."""
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
@@ -75,13 +76,9 @@ def check_every_step(llm: LLM) -> None:
 
 def check_empty(llm: LLM) -> None:
     """Assert that nobody holds anything."""
-    scheduler = llm.engine.scheduler
     while llm.engine.has_work:
         assert not any(each.error for each in llm.engine.step())
-    usage = scheduler.allocator.usage(None)
-    assert usage.free + usage.cached_free == usage.capacity
-    tables = scheduler.allocator.tables
-    assert tables.num_free_rows == tables.max_rows
+    check_released(llm.engine.scheduler.allocator)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from paged.engine.engine import Engine
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.request import FinishReason, Request
 from paged.scheduler.scheduler import Scheduler
+from tests.helpers.released import check_released
 from tests.helpers.toy_model import Language, ToyExecutor, ToyPool, values_of
 
 # Blocks are equal only where a test makes them so, and sequences run to their limits.
@@ -131,10 +132,7 @@ class ToyEngine:
 
     def check_empty(self) -> None:
         """Assert that no request holds anything."""
-        allocator = self.scheduler.allocator
-        usage = allocator.usage(None)
-        assert usage.free + usage.cached_free == usage.capacity
-        assert allocator.tables.num_free_rows == allocator.tables.max_rows
+        check_released(self.scheduler.allocator)
         counts = (self.scheduler.num_running, self.scheduler.num_waiting)
         assert (*counts, self.scheduler.num_swapped) == (0, 0, 0)
 
