@@ -41,6 +41,7 @@ def test_random_traffic_with_failures_leaves_nothing_behind(
         assert traffic.log.count("swap_in")
 
 
+@pytest.mark.slow
 @pytest.mark.soak
 def test_ten_thousand_requests_leave_memory_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     traffic = Traffic(2, failure_rate=0.02, preemption="swap", num_host_blocks=12)
