@@ -52,7 +52,7 @@ def make_engine(
         groups=group_pools(options, model.config, num_blocks=num_blocks),
     )
     allocator = make_allocator(cache, max_rows=options.max_num_seqs)
-    _check_room(allocator, options, model)
+    _check_room(allocator, options, model, num_blocks)
     batching = ALLOCATORS[options.allocator].batching
     scheduler = Scheduler(
         options.scheduler_config(batching), allocator, max_model_len=max_model_len
@@ -93,9 +93,11 @@ def make_executor(
     )
 
 
-def _check_room(allocator: Allocator, options: LLMConfig, model: LoadedModel) -> None:
-    """Refuse a pool that one sequence of the most tokens does not fit into."""
-    length, block_size = model.config.max_model_len, allocator.tables.block_size
+def _check_room(
+    allocator: Allocator, options: LLMConfig, model: LoadedModel, num_blocks: int
+) -> None:
+    """Refuse a pool of so many blocks that one sequence of the most tokens does not fit into."""
+    length, block_size = model.config.max_model_len, options.block_size
     refusal = allocator.refusal(Demand(num_tokens=length, max_tokens=length))
     if refusal is None:
         return
@@ -103,10 +105,10 @@ def _check_room(allocator: Allocator, options: LLMConfig, model: LoadedModel) ->
     needed = -(-length // block_size)
     raise ConfigError(
         f"expected room for one sequence of max_model_len={length} tokens, {needed} blocks or"
-        f" {needed * num_bytes:,} bytes; got {allocator.num_blocks} blocks or"
-        f" {allocator.num_blocks * num_bytes:,} bytes from {_size_source(options, model)}, and the"
+        f" {needed * num_bytes:,} bytes; got {num_blocks} blocks or"
+        f" {num_blocks * num_bytes:,} bytes from {_size_source(options, model)}, and the"
         f" allocator {allocator.name} says: {refusal}; give more of it, or a max_model_len of at"
-        f" most {allocator.num_blocks * block_size}"
+        f" most {num_blocks * block_size}"
     )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from tqdm import tqdm
-
 from paged.engine.outputs import OutputDelta
 
 
@@ -13,6 +11,8 @@ class Progress:
     """Counts sequences that ended, and shows how many tokens were drawn."""
 
     def __init__(self, num_sequences: int) -> None:
+        from tqdm import tqdm
+
         self._num_tokens = 0
         self._bar = tqdm(total=num_sequences, unit="sequence")
 

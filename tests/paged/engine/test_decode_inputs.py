@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from model_zoo.batch import ModelBatch
 from model_zoo.tiny import CONFIG
 from model_zoo.transformer import forward
+from paged.allocator.block_table import BlockTables
 from paged.config import CacheConfig
 from paged.engine.decode_inputs import DecodeInputs
 from paged.engine.kv_pool import make_pools
@@ -87,6 +89,21 @@ def test_nothing_of_a_larger_step_is_left_in_the_padding(
     for tensor, padding in ((made.seq_lens, 0), (made.tokens, 0), (made.positions, 0)):
         assert tensor[3:].tolist() == [padding] * 5
     assert made.groups[0].slot_mapping[3:].tolist() == [-1] * 5
+
+
+def test_each_kv_group_has_its_own_tables_and_slots(batch: Batch) -> None:
+    inputs = DecodeInputs(max_rows=8, max_blocks_per_row=8, num_groups=2, device=DEVICE)
+    other = BlockTables(max_rows=8, max_model_len=128, block_size=BLOCK_SIZE)
+    other.ids[:] = 7
+    shared = inputs.batch(4).groups
+    inputs.fill(batch, 4)
+    assert torch.equal(shared[0].block_tables, shared[1].block_tables)
+    assert torch.equal(shared[0].slot_mapping, shared[1].slot_mapping)
+    inputs.fill(replace(batch, group_tables=(*batch.group_tables, other)), 4)
+    own = inputs.batch(4).groups
+    assert own[0].block_tables[:3, 0].tolist() == [16, 8, 40]
+    assert own[1].block_tables[:3, 0].tolist() == [7, 7, 7]
+    assert own[1].slot_mapping.tolist() == [7 * 16 + 8, 7 * 16 + 4, 7 * 16, -1]
 
 
 def test_a_cleared_batch_is_all_padding(inputs: DecodeInputs, batch: Batch) -> None:
