@@ -1,4 +1,4 @@
-"""Every build of the host library that this CPU can run."""
+"""Every build of the host library that this CPU can run, and numbers for it to compute with."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+import torch
 
 from paged.kernel.backends import host
 from paged.kernel.backends.host import HostConfig
@@ -22,6 +23,8 @@ WIDE = HostLevel(
 
 RUNNABLE = cpu_levels() + ((WIDE,) if LEVELS["avx2"] in cpu_levels() else ())
 
+levels = pytest.mark.parametrize("level", RUNNABLE, ids=lambda level: level.name)
+
 
 @contextmanager
 def in_level(level: HostLevel, num_threads: int = 2) -> Iterator[None]:
@@ -31,3 +34,8 @@ def in_level(level: HostLevel, num_threads: int = 2) -> Iterator[None]:
         patch.setattr(host, "cpu_levels", lambda: RUNNABLE)
         with use_kernel(host=HostConfig(level=level.name, num_threads=num_threads)):
             yield
+
+
+def randn(*shape: int, seed: int = 1) -> torch.Tensor:
+    """Return normal numbers, the same for a seed."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))

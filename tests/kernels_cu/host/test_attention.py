@@ -7,14 +7,15 @@ import itertools
 import pytest
 import torch
 
-from paged.kernel.backends.host import HostConfig, load_host
-from paged.kernel.backends.host_level import cpu_levels
+from paged.kernel.backends.host import load_host
+from paged.kernel.backends.host_level import HostLevel
 from paged.kernel.backends.host_ops import run_host_op
 from paged.kernel.binding import padded
+from paged.kernel.choice import current_choices
 from paged.kernel.ops.attention import OP
 from paged.kernel.plans import Given
+from tests.helpers.host_levels import RUNNABLE, in_level, levels
 
-LEVELS = [level.name for level in cpu_levels()]
 NUM_TOKENS = 700  # of the sequence under test: two tiles and a part
 BLOCK_SIZE = 16
 NUM_Q_HEADS, NUM_KV_HEADS, HEAD_DIM = 6, 2, 40
@@ -37,7 +38,7 @@ def attend(
     *,
     seed: int,
     num_threads: int = 2,
-    level: str | None = None,
+    level: HostLevel = RUNNABLE[0],
     window: int | None = None,
     num_spare_blocks: int = 5,
 ) -> list[Tensors]:
@@ -77,8 +78,9 @@ def attend(
         "scale": HEAD_DIM**-0.5,
         "window": window,
     }
-    host = load_host(HostConfig(num_threads=num_threads, level=level))
-    results = run_host_op(OP, Given.of(padded(OP.signature, operands), numbers), host)
+    given = Given.of(padded(OP.signature, operands), numbers)
+    with in_level(level, num_threads):
+        results = run_host_op(OP, given, load_host(current_choices().host))
     assert isinstance(results, tuple)
     return list(zip(*(result.split(lengths) for result in results), strict=True))
 
@@ -94,10 +96,10 @@ def sequence(request: pytest.FixtureRequest) -> Sequence:
     return Sequence(NUM_TOKENS, 1, request.param)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@levels
 @pytest.mark.parametrize("window", [None, 100])
 def test_chunks_and_single_tokens_give_the_bits_of_the_whole(
-    sequence: Sequence, level: str, window: int | None
+    sequence: Sequence, level: HostLevel, window: int | None
 ) -> None:
     ((out, lse),) = attend([(sequence, 0, NUM_TOKENS)], seed=2, level=level, window=window)
     bounds = [0, 1, 7, 255, 256, 257, 400, 640, 641, NUM_TOKENS]

@@ -12,7 +12,7 @@ from paged.kernel.backends.host_level import HostLevel
 from paged.kernel.functional import linear
 from paged.kernel.linear_weight import LinearWeight, WeightType
 from tests.helpers.guarded import guarded, survives
-from tests.helpers.host_levels import RUNNABLE, in_level
+from tests.helpers.host_levels import in_level, levels, randn
 
 DTYPES: tuple[WeightType, ...] = ("bfloat16", "float32", "int8")
 # Around a tile (8, 16 or 32 outputs), several of them, and the panel of 256 inputs.
@@ -20,12 +20,7 @@ SHAPES = ((1, 1), (7, 3), (8, 40), (17, 255), (31, 256), (33, 257), (64, 5), (70
 # Around a block (6 or 12 rows), a group (24 to 60, or 48 to 120), and several of them.
 NUM_ROWS = (*range(14), 23, 24, 25, 47, 49, 60, 61, 70, 121, 130)
 
-levels = pytest.mark.parametrize("level", RUNNABLE, ids=lambda level: level.name)
 dtypes = pytest.mark.parametrize("dtype", DTYPES)
-
-
-def randn(*shape: int, seed: int = 1) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def integers(*shape: int, limit: int, seed: int) -> torch.Tensor:

@@ -12,17 +12,11 @@ from paged.kernel.backends.host_level import HostLevel
 from paged.kernel.functional import add_rms_norm, embedding, rms_norm, silu_mul
 from paged.kernel.linear_weight import LinearWeight, WeightType
 from tests.helpers.guarded import guarded, survives
-from tests.helpers.host_levels import RUNNABLE, in_level
+from tests.helpers.host_levels import in_level, levels, randn
 
 EPS = 1e-5
 NUM_COLUMNS = (1, 3, 8, 31, 64, 65, 576, 1000)
 EPSILON = torch.finfo(torch.float32).eps
-
-levels = pytest.mark.parametrize("level", RUNNABLE, ids=lambda level: level.name)
-
-
-def randn(*shape: int, seed: int = 1) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def exact_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ from paged.errors import BackendUnavailable
 from paged.kernel import functional
 from paged.kernel.functional import add_rms_norm, embedding, linear, rms_norm, silu_mul
 from paged.kernel.linear_weight import LinearWeight
+from tests.helpers.host_levels import randn
 
 
 @pytest.fixture(params=["host", "torch"])
@@ -20,10 +21,6 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "torch":
         monkeypatch.setattr(functional, "find_layers", lambda _config: None)  # type: ignore[misc]
     return request.param
-
-
-def randn(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
 
 
 def test_linear_adds_its_bias() -> None:

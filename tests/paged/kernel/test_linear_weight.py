@@ -12,13 +12,7 @@ from paged.kernel import linear_weight
 from paged.kernel.backends.host_level import HostLevel
 from paged.kernel.functional import linear
 from paged.kernel.linear_weight import LinearWeight, WeightType
-from tests.helpers.host_levels import RUNNABLE, in_level
-
-levels = pytest.mark.parametrize("level", RUNNABLE, ids=lambda level: level.name)
-
-
-def randn(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+from tests.helpers.host_levels import in_level, levels, randn
 
 
 def test_a_weight_must_be_a_matrix_of_floats() -> None:
