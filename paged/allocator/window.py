@@ -20,7 +20,9 @@ def most_window_blocks(window: int, *, block_size: int, num_step_tokens: int) ->
     >>> most_window_blocks(8, block_size=4, num_step_tokens=0)
     3
     """
-    return -(-(_reach(window, block_size) + num_step_tokens) // block_size) + 1
+    num_tokens = _reach(window, block_size) + num_step_tokens
+    # The first of them may be the last of its block.
+    return 1 + -(-(num_tokens - 1) // block_size)
 
 
 def _reach(window: int, block_size: int) -> int:

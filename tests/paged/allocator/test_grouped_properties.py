@@ -29,8 +29,8 @@ POISON_ID = 1 << 30
 token_lists = st.lists(st.integers(0, 1), min_size=1, max_size=24)
 groups = st.builds(
     GroupConfig,
-    num_blocks=st.integers(4, 20),
-    window=st.none() | st.integers(1, 12),
+    num_blocks=st.integers(4, 30),
+    window=st.integers(1, 6) | st.integers(1, 12) | st.none(),
     num_host_blocks=st.integers(0, 8),
 )
 
@@ -53,6 +53,7 @@ class GroupedMachine(RuleBasedStateMachine):
     )
     def start(
         self,
+        *,
         configs: list[GroupConfig],
         block_size: int,
         max_step_tokens: int | None,
@@ -162,7 +163,7 @@ class GroupedMachine(RuleBasedStateMachine):
         assert admission.num_cached_tokens <= len(tokens) - 1
         if admission.num_cached_tokens:
             event("prefix hit")
-        if self.allocator.group_tables[0].first_block[rows[0]]:
+        if any(tables.first_block[rows[0]] for tables in self.allocator.group_tables):
             event("prefix hit behind a window")
         return admission
 
