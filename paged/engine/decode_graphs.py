@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 import torch
 
 from model_zoo.batch import ModelBatch
 from paged.engine.decode_inputs import DecodeInputs
 from paged.engine.graph_capture import Capture
+from paged.kernel.call import Kernel, launched_kernels
 from paged.kernel.choice import Choices, current_choices
 from paged.scheduler.batch import Batch
 
 MAX_DEFAULT_SIZE = 256
+
+LOOK_INTERVAL_S = 0.1
+"""How long what was seen of kernel files holds: looking at them costs as much as a few launches."""
 
 
 def graph_sizes(wanted: Sequence[int] | None, *, max_num_seqs: int) -> tuple[int, ...]:
@@ -28,12 +33,24 @@ def graph_sizes(wanted: Sequence[int] | None, *, max_num_seqs: int) -> tuple[int
     return tuple(sizes[: bisect_left(sizes, max_num_seqs) + 1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Recorded:
-    """What runs a step again, and the kernels that were in force."""
+    """What runs a step again, the kernels that were in force, and those that it launches."""
 
     choices: Choices
+    kernels: Collection[Kernel]
     replay: Callable[[], None]
+    looked_s: float
+
+    def is_current(self) -> bool:
+        """Say whether a call would run the same kernels. Mutates: looked_s."""
+        if self.choices != current_choices():
+            return False
+        now_s = monotonic()
+        if now_s - self.looked_s < LOOK_INTERVAL_S:
+            return True
+        self.looked_s = now_s
+        return all(kernel.is_current for kernel in self.kernels)
 
 
 class DecodeGraphs:
@@ -79,7 +96,7 @@ class DecodeGraphs:
         size = self._sizes[bisect_left(self._sizes, batch.num_seqs)]
         self._inputs.fill(batch, size)
         recorded = self._recorded.get(size)
-        if recorded is None or recorded.choices != current_choices():
+        if recorded is None or not recorded.is_current():
             recorded = self._record(size)
         recorded.replay()
         return self._logits[: batch.num_seqs]
@@ -96,9 +113,13 @@ class DecodeGraphs:
             self._record(size)
 
     def _record(self, size: int) -> _Recorded:
-        replay = self._capture(lambda: self._compute(size))
-        self._recorded[size] = _Recorded(choices=current_choices(), replay=replay)
-        return self._recorded[size]
+        with launched_kernels() as kernels:
+            replay = self._capture(lambda: self._compute(size))
+        recorded = _Recorded(
+            choices=current_choices(), kernels=kernels, replay=replay, looked_s=monotonic()
+        )
+        self._recorded[size] = recorded
+        return recorded
 
     def _compute(self, size: int) -> None:
         logits = self._forward(self._inputs.batch(size))

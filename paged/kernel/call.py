@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
@@ -28,6 +30,8 @@ and for a kernel of a dozen headers looking takes longer than all else of a call
 
 FileStamp = tuple[int, int]
 """When a file was modified, in ns, and its size in bytes."""
+
+_launched: ContextVar[set[Kernel] | None] = ContextVar("paged_launched", default=None)
 
 
 def kernel_call(
@@ -129,6 +133,21 @@ def kernel_for(spec: KernelSpec, backend: Backend) -> Kernel:
     return Kernel(spec, backend)
 
 
+@contextmanager
+def launched_kernels() -> Generator[set[Kernel], None, None]:
+    """Yield what fills with the kernels that run inside the block.
+
+    Who records launches, to make them again without a call, sees by `Kernel.is_current` when
+    they are out of date.
+    """
+    kernels = set[Kernel]()
+    token = _launched.set(kernels)
+    try:
+        yield kernels
+    finally:
+        _launched.reset(token)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Built:
     """Programs, and the files they were built from as they then were."""
@@ -160,8 +179,16 @@ class Kernel:
         self._looked_s = -inf
         self._building = Lock()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether every file that its programs were built from is as it was."""
+        return self._built.is_current
+
     def run(self, call: ReadyCall) -> None:
         """Launch a call. Mutates its inout, out and workspace tensors."""
+        launched = _launched.get()
+        if launched is not None:
+            launched.add(self)
         program = self._program(call.build)
         for name, tensor in call.variables.items():
             program.copy_to_variable(name, tensor)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from model_zoo.batch import ModelBatch
-from paged.engine import model_engine
-from paged.engine.decode_graphs import DecodeGraphs, graph_sizes
+from paged.engine import decode_graphs, model_engine
+from paged.engine.decode_graphs import LOOK_INTERVAL_S, DecodeGraphs, graph_sizes
 from paged.engine.decode_inputs import DecodeInputs
+from paged.kernel import kernel_call
 from paged.kernel.choice import use_kernel
 from paged.sampling_params import BeamParams, SamplingParams
 from paged.scheduler.batch import Batch
+from tests.helpers.copying import SOURCE, copy_spec
 from tests.helpers.fake_graphs import FakeCapture
 from tests.helpers.tiny_llm import check_empty, tiny_llm
 
@@ -27,10 +32,13 @@ class _Model:
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.addresses: list[int] = []
+        self.kernel: Callable[[torch.Tensor], object] | None = None
 
     def __call__(self, batch: ModelBatch) -> torch.Tensor:
         self.sizes.append(len(batch.tokens))
         self.addresses.append(batch.tokens.data_ptr())
+        if self.kernel is not None:
+            self.kernel(batch.tokens.float())
         return batch.tokens[:, None].float().expand(-1, VOCAB_SIZE)
 
 
@@ -139,6 +147,41 @@ def test_other_kernels_are_recorded_anew(
     assert capture.num_replays == [1, 2]
     graphs.run(batch)
     assert capture.num_replays == [1, 2, 1]
+
+
+def test_an_edited_kernel_is_recorded_anew(
+    graphs: DecodeGraphs,
+    model: _Model,
+    capture: FakeCapture,
+    make_batch: Callable[..., Batch],
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "copy.cu"
+    file.write_text(SOURCE)
+    spec = replace(copy_spec(), source=file)
+    copied = torch.empty(1)
+    model.kernel = lambda rows: kernel_call(spec, rows, copied, interpret=True)
+    batch = _decode(make_batch, 1)
+    graphs.run(batch)
+    graphs.run(batch)
+    assert capture.num_replays == [2]
+    assert copied.tolist() == [10]
+    file.write_text(SOURCE.replace("= x[i]", "= x[i] + 1"))
+    time.sleep(2 * LOOK_INTERVAL_S)
+    graphs.run(batch)
+    assert capture.num_replays == [2, 1]
+    assert copied.tolist() == [11]
+
+
+def test_files_are_not_looked_at_in_every_step(
+    graphs: DecodeGraphs, make_batch: Callable[..., Batch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, looks_s = [5.0], list[float]()
+    monkeypatch.setattr(decode_graphs, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(decode_graphs, "all", lambda _: not looks_s.append(now_s[0]), raising=False)
+    for now_s[0] in (5.0, 5.0 + 0.9 * LOOK_INTERVAL_S, 6.0, 6.0 + 0.9 * LOOK_INTERVAL_S, 7.0):
+        graphs.run(_decode(make_batch, 1))
+    assert looks_s == [6.0, 7.0]
 
 
 PROMPTS = ("the quick brown fox", "a", "zebra crossing", "0123456789abcdef", "more")

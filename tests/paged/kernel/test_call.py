@@ -165,6 +165,24 @@ def test_an_edit_takes_effect_at_the_next_call(tmp_path: Path, is_header: bool) 
     assert x.tolist() == [26 if is_header else 8] * 5
 
 
+def test_who_records_launches_learns_which_kernels_ran_and_when_they_changed(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "increment.cu"
+    file.write_text(str(INCREMENT.source))
+    spec = replace(INCREMENT, source=file)
+    x = torch.zeros(5, dtype=torch.int32)
+    with call.launched_kernels() as kernels:
+        kernel_call(spec, x, interpret=True, step=1)
+        kernel_call(spec, x, interpret=True, step=2)
+    kernel_call(INCREMENT, x, interpret=True, step=1)
+    (kernel,) = kernels
+    assert kernel.spec is spec
+    assert kernel.is_current
+    file.write_text(file.read_text() + "\n")
+    assert not kernel.is_current
+
+
 def test_programs_are_built_once_for_types_and_constants() -> None:
     kernel = call.Kernel(MOMENTS, call.interpreter(InterpretConfig()))
     bound = [
