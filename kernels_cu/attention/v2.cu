@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(paged::kBlockThreads, 2)
 }
 
 // Without a count of blocks, registers are sized for full occupancy, and spill at 256 dimensions.
-__global__ void __launch_bounds__(paged::kBlockThreads, 12)
+__global__ void __launch_bounds__(paged::kBlockThreads, 8)
     attention_v2_combine(const __grid_constant__ AttentionParams p) {
   const int token = blockIdx.x, head = blockIdx.y;
   const paged::VisibleKeys seen = paged::find_visible_keys(p, token);
