@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from paged.config import BATCHINGS, EVICTIONS, POLICIES, PREEMPTIONS, CacheConfig, SchedulerConfig
+from paged.config import (
+    BATCHINGS,
+    EVICTIONS,
+    POLICIES,
+    PREEMPTIONS,
+    CacheConfig,
+    GroupConfig,
+    SchedulerConfig,
+)
 from paged.errors import ConfigError
 
 
@@ -27,6 +35,17 @@ def test_capacity_counts_whole_blocks() -> None:
         ({"watermark": 1.0}, "0 <= watermark < 1, got 1.0"),
         ({"watermark": float("nan")}, "0 <= watermark < 1, got nan"),
         ({"eviction": "random"}, "eviction must be one of lru, lfu, got 'random'"),
+        ({"max_step_tokens": 0}, "max_step_tokens must be at least 1, got 0"),
+        ({"groups": ()}, "groups must name one pool at least, or be None"),
+        ({"groups": (GroupConfig(num_blocks=7),)}, "num_blocks must be that of all groups, 7"),
+        (
+            {"groups": (GroupConfig(num_blocks=8),), "allocator": "static"},
+            "groups need the allocator paged, got static",
+        ),
+        (
+            {"groups": (GroupConfig(num_blocks=8, num_host_blocks=1),)},
+            "num_host_blocks must be that of all groups, 1, got 0",
+        ),
     ],
 )
 def test_cache_config_names_what_is_wrong(values: dict[str, Any], wanted: str) -> None:
@@ -67,6 +86,29 @@ def test_every_listed_choice_of_the_scheduler_is_accepted(
 @pytest.mark.parametrize("name", EVICTIONS)
 def test_every_listed_eviction_is_accepted(name: str) -> None:
     assert CacheConfig(num_blocks=1, eviction=name).eviction == name
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ({"num_blocks": 0}, "num_blocks must be at least 1, got 0"),
+        ({"window": 0}, "window must be at least 1, got 0"),
+        ({"num_host_blocks": -1}, "num_host_blocks must be at least 0, got -1"),
+    ],
+)
+def test_group_config_names_what_is_wrong(values: dict[str, int], wanted: str) -> None:
+    with pytest.raises(ConfigError, match=wanted):
+        GroupConfig(**{"num_blocks": 8, **values})
+
+
+def test_without_groups_there_is_one_pool() -> None:
+    config = CacheConfig(num_blocks=8, num_host_blocks=3)
+    assert config.pools == (GroupConfig(num_blocks=8, num_host_blocks=3),)
+
+
+def test_groups_have_pools_of_their_own() -> None:
+    groups = (GroupConfig(num_blocks=5, window=8), GroupConfig(num_blocks=3))
+    assert CacheConfig(num_blocks=8, groups=groups).pools == groups
 
 
 def test_no_token_budget_means_no_limit() -> None:

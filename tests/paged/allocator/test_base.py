@@ -31,3 +31,17 @@ def test_a_single_set_is_passed_on() -> None:
     assert concat_moves([NO_MOVES, only]) is only
     assert concat_moves([NO_MOVES]) is NO_MOVES
     assert concat_moves([]) is NO_MOVES
+
+
+def test_moves_without_a_group_are_made_in_all() -> None:
+    moves = _moves([1], [2])
+    assert moves.of(0) is moves
+    assert moves.of(5) is moves
+
+
+def test_moves_with_groups_are_made_in_their_own() -> None:
+    first = BlockMoves(np.array([1, 2]), np.array([3, 4]), np.array([0, 2]))
+    joined = concat_moves([first, NO_MOVES, BlockMoves(first.dst, first.src, np.array([2, 2]))])
+    assert [len(joined.of(group)) for group in range(3)] == [1, 0, 3]
+    assert joined.of(2).src.tolist() == [2, 3, 4]
+    assert joined.of(2).dst.tolist() == [4, 1, 2]

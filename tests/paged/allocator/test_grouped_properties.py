@@ -47,7 +47,7 @@ class GroupedMachine(RuleBasedStateMachine):
         configs=st.lists(groups, min_size=1, max_size=3),
         block_size=st.integers(1, 4),
         max_step_tokens=st.none() | st.integers(1, 8),
-        has_cache=st.booleans(),
+        has_cache=st.sampled_from([True, True, False]),
         eviction=st.sampled_from(EVICTIONS),
         watermark=st.sampled_from([0.0, 0.2]),
     )

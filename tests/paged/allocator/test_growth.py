@@ -73,3 +73,13 @@ def test_the_longest_row_takes_its_last_block(growth: Growth) -> None:
     assert _blocks_of(growth) == [[], [0, 1, 2, 3], []]
     with pytest.raises(ConfigError, match="row 1 asks for 5 blocks"):
         growth.extend(_array(1), _array(17), num_copies=0)
+
+
+def test_blocks_to_take_are_counted_before_they_are_taken(growth: Growth) -> None:
+    growth.extend(_array(0), _array(9), num_copies=0)
+    before = growth._pool.num_available
+    # Row 0 has room to spare, which row 1 has no use for.
+    rows, num_tokens = _array(0, 1, 2), _array(1, 5, 4)
+    num_missing = growth.num_missing(rows, num_tokens)
+    growth.extend(rows, num_tokens, num_copies=0)
+    assert num_missing == before - growth._pool.num_available == 3

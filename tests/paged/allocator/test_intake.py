@@ -129,3 +129,15 @@ def test_blocks_that_left_the_window_are_hit_again() -> None:
     assert admission is not None
     assert admission.num_cached_tokens == 8
     assert allocator.tables.row_ids(int(admission.rows[0]))[:2].tolist() == [0, 1]
+
+
+def test_a_hit_behind_the_window_takes_no_room() -> None:
+    allocator = _make(num_blocks=12)
+    allocator.release(np.array([_run(allocator, PROMPT)]))
+    # Seven blocks of the hit are all that is left: three of them are needed, one anew.
+    allocator.pool.take(allocator.pool.num_free)
+    assert allocator.pool.num_available == 7
+    admission = allocator.admit(_demand(PROMPT))
+    assert admission is not None
+    assert admission.num_cached_tokens == 28
+    assert allocator.pool.num_available == 4

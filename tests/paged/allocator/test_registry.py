@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from paged.allocator.base import Demand
+from paged.allocator.grouped import GroupedAllocator
+from paged.allocator.paged import PagedAllocator
 from paged.allocator.registry import ALLOCATORS, make_allocator
-from paged.config import CacheConfig
+from paged.config import CacheConfig, GroupConfig
 from paged.errors import ConfigError
 
 NAMES = [
@@ -74,3 +76,13 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError) as raised:
         make_allocator(_config("slab"), max_rows=3)
     assert str(raised.value) == f"unknown allocator 'slab'; choose from {', '.join(NAMES)}"
+
+
+@pytest.mark.parametrize(
+    ("windows", "kind"),
+    [((None,), PagedAllocator), ((8,), PagedAllocator), ((8, None), GroupedAllocator)],
+)
+def test_several_groups_are_joined(windows: tuple[int | None, ...], kind: type) -> None:
+    groups = tuple(GroupConfig(num_blocks=6, window=window) for window in windows)
+    config = CacheConfig(num_blocks=6 * len(groups), groups=groups)
+    assert type(make_allocator(config, max_rows=3)) is kind

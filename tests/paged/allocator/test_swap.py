@@ -145,3 +145,20 @@ def test_integrity_check_sees_a_lost_host_block() -> None:
     it.swap._swapped[2].host_blocks[:] = 5
     with pytest.raises(IntegrityError, match="not held exactly by the swapped rows"):
         it.swap.check_integrity()
+
+
+def test_blocks_that_a_window_has_left_stay_where_they_are() -> None:
+    it = Fixture()
+    it.pool.drop(it.tables.row_ids(2)[:1].astype(np.int64))
+    it.tables.first_block[2] = 1
+    ids = it.tables.ids[2].tolist()
+    assert it.swap.can_move_out(_rows(2))
+    moves = it.swap.move_out(_rows(2))
+    assert moves is not None
+    assert moves.src.tolist() == ids[1:2]
+    assert not it.swap.resident(2).any()
+    it.tables.ids[2, 1] = 99
+    back = it.swap.move_in(_rows(2))
+    assert it.tables.row_ids(2).tolist() == back.dst.tolist()
+    assert it.tables.ids[2, 0] == ids[0]
+    assert it.swap.resident(2).tolist() == [False, True]

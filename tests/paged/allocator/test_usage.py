@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from paged.allocator.block_table import BlockTables
-from paged.allocator.usage import HeldBlocks, SlotUsage, split_grants, split_shared_grants
+from paged.allocator.usage import (
+    HeldBlocks,
+    SlotUsage,
+    split_grants,
+    split_own_grants,
+    split_shared_grants,
+    sum_usage,
+)
 from paged.errors import IntegrityError
 
 PARTS = {
@@ -92,3 +99,18 @@ def test_shared_grants_split_at_the_final_lengths(
 ) -> None:
     split, _ = split_shared_grants(*shared, _array(7, 5))
     assert astuple(split) == (7, 1, 4, 0)
+
+
+def test_blocks_that_a_window_has_left_are_not_granted_any_more() -> None:
+    tables = BlockTables(max_rows=2, max_model_len=16, block_size=4)
+    tables.take_rows(2)
+    tables.num_blocks[:], tables.first_block[:], tables.num_tokens[:] = [4, 1], [2, 0], [13, 2]
+    assert astuple(split_own_grants(tables, None)) == (5 + 2, 0, 0, 3 + 2)
+    assert astuple(split_own_grants(tables, _array(15, 3))) == (5 + 2, 2 + 1, 1 + 1, 0)
+
+
+def test_usage_adds_up_class_by_class() -> None:
+    one = SlotUsage(capacity=16, **PARTS)
+    total = sum_usage([one, one, one])
+    assert total.capacity == 48
+    assert total.classes() == {name: 3 * slots for name, slots in PARTS.items()}
