@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +49,14 @@ def test_without_flags_it_is_the_default() -> None:
 def test_a_flag_sets_the_field_of_its_name(flags: str, field: str, value: Any) -> None:
     changed: dict[str, Any] = {field: value}
     assert _config(*flags.split()) == replace(LLMConfig(), **changed)
+
+
+def test_the_page_on_gpus_names_no_flag_that_is_unknown(repository: Path) -> None:
+    parser = ArgumentParser()
+    add_model_options(parser)
+    named = set(re.findall(r"`(--[a-z-]+)", (repository / "docs" / "gpu.md").read_text()))
+    assert len(named) == 5
+    assert named <= set(re.findall(r"--[a-z-]+", parser.format_usage()))
 
 
 def test_a_value_that_cannot_be_served_is_refused_as_in_the_library() -> None:
