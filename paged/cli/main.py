@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
-from paged.cli import allocators, doctor, download, generate, plan
+from paged.cli import allocators, diff, doctor, download, generate, plan
 from paged.cli.command import Command
 from paged.cli.extras import MODEL_PACKAGES, not_installed
 from paged.cli.kernels import main as kernels
 from paged.errors import PagedError
 
 COMMANDS: tuple[Command, ...] = (
-    *(generate.COMMAND, download.COMMAND, plan.COMMAND),
+    *(generate.COMMAND, diff.COMMAND, download.COMMAND, plan.COMMAND),
     *(allocators.COMMAND, kernels.COMMAND, doctor.COMMAND),
 )
 

@@ -14,8 +14,10 @@ from paged.errors import BackendUnavailable
 from paged.kernel.backends.host_layers import HostLayers, find_layers
 from paged.kernel.choice import current_choices
 from paged.kernel.linear_weight import LinearWeight
+from paged.kernel.tap import watched
 
 
+@watched
 def linear(x: torch.Tensor, weight: LinearWeight) -> torch.Tensor:
     """Return x W^T + bias. Shapes: x [rows, in_features] -> [rows, out_features].
 
@@ -28,6 +30,7 @@ def linear(x: torch.Tensor, weight: LinearWeight) -> torch.Tensor:
     return functional.linear(x, values.to(x.dtype), bias)
 
 
+@watched
 def embedding(tokens: torch.Tensor, weight: LinearWeight, dtype: torch.dtype) -> torch.Tensor:
     """Return rows of a weight: [num_tokens] of int32 or int64 -> [num_tokens, in_features].
 
@@ -39,6 +42,7 @@ def embedding(tokens: torch.Tensor, weight: LinearWeight, dtype: torch.dtype) ->
     return values[tokens].to(dtype)
 
 
+@watched
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     """Return x / sqrt(mean(x^2) + eps) * weight over the last axis. Shapes: weight [x.shape[-1]].
 
@@ -47,11 +51,10 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     layers = _layers_for(x)
     if layers is not None:
         return layers.rms_norm(x, weight, eps)
-    exact = x.float()
-    scale = torch.rsqrt(exact.square().mean(dim=-1, keepdim=True) + eps)
-    return (exact * scale).to(x.dtype) * weight.to(x.dtype)
+    return _normed(x, weight, eps)
 
 
+@watched
 def add_rms_norm(
     x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,9 +63,10 @@ def add_rms_norm(
     if layers is not None:
         return layers.add_rms_norm(x, residual, weight, eps)
     total = x + residual
-    return rms_norm(total, weight, eps), total
+    return _normed(total, weight, eps), total
 
 
+@watched
 def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
     """Return silu(gate) * up. Shapes: gate_up [rows, 2 * n], gates first -> [rows, n].
 
@@ -73,6 +77,12 @@ def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
         return layers.silu_mul(gate_up)
     gate, up = gate_up.chunk(2, dim=-1)
     return functional.silu(gate) * up
+
+
+def _normed(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    exact = x.float()
+    scale = torch.rsqrt(exact.square().mean(dim=-1, keepdim=True) + eps)
+    return (exact * scale).to(x.dtype) * weight.to(x.dtype)
 
 
 def _layers_for(x: torch.Tensor) -> HostLayers | None:

@@ -17,6 +17,7 @@ from paged.kernel.call import kernel_call
 from paged.kernel.op import schema
 from paged.kernel.registry import find_op, ops, run_op
 from paged.kernel.spec import KernelSpec
+from paged.kernel.tap import show
 
 NAMESPACE = "paged"
 
@@ -92,4 +93,6 @@ def op_call(name: str, *operands: torch.Tensor | None, **numbers: Number | None)
     """
     if torch.compiler.is_compiling():
         return getattr(torch.ops.paged, name)(*operands, **numbers)
-    return run_op(find_op(name), operands, numbers)
+    result = run_op(find_op(name), operands, numbers)
+    show(name, operands, numbers, result)
+    return result
