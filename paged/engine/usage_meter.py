@@ -47,7 +47,7 @@ class UsageMeter:
 
     A part-filled block that forks share counts once for each of them until the first
     writes to it; everything else is exact. What a static batch keeps for sequences that
-    have ended is internal.
+    have ended is internal. Of several KV groups the first alone is split.
     """
 
     def __init__(self, max_rows: int) -> None:

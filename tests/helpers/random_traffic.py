@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -39,7 +40,13 @@ class Traffic:
     """
 
     def __init__(
-        self, seed: int, *, failure_rate: float, num_blocks: int = 24, **options: Any
+        self,
+        seed: int,
+        *,
+        failure_rate: float,
+        num_blocks: int = 24,
+        windows: tuple[int | None, ...] = (None, None),
+        **options: Any,
     ) -> None:
         self.random = Random(seed)
         self.ended: Counter[str] = Counter()
@@ -49,7 +56,8 @@ class Traffic:
         self._failure_rate = failure_rate
         options = {"block_size": 4, "max_num_seqs": 6} | options
         config = LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options)
-        self.engine: Engine = make_engine(config, tiny_model(), on_failure=self._on_failure)
+        model = replace(tiny_model(), config=replace(tiny_model().config, windows=windows))
+        self.engine: Engine = make_engine(config, model, on_failure=self._on_failure)
         self.engine.observers = (self.log,)
         self.frontend = Frontend(self.engine, tiny_model().tokenizer)
         self._maker = RequestMaker(

@@ -20,6 +20,9 @@ ARMS: dict[str, dict[str, Any]] = {
     "paged": {},
     "paged-chunked": {"max_num_batched_tokens": 9},
     "paged-swap": {"preemption": "swap", "num_host_blocks": 12},
+    "paged-windows": {"windows": (8, 8), "max_num_batched_tokens": 9, "num_blocks": 14},
+    "paged-groups": {"windows": (8, None), "max_num_batched_tokens": 9},
+    "paged-groups-swap": {"windows": (None, 8), "preemption": "swap", "num_host_blocks": 12},
     "reserved-pow2": {"allocator": "reserved-pow2", "num_blocks": 96},
     "static": {"allocator": "static", "num_blocks": 96},
     "virtual": {"allocator": "virtual"},
@@ -37,7 +40,7 @@ def test_random_traffic_with_failures_leaves_nothing_behind(
         assert traffic.ended[reason] > 0, traffic.ended
     if arm.startswith("paged"):
         assert traffic.log.count("num_preempted")
-    if arm == "paged-swap":
+    if arm.endswith("swap"):
         assert traffic.log.count("swap_in")
 
 
