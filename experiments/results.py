@@ -65,10 +65,10 @@ def write_results(
     columns = tuple(summary_row(next(iter(outcomes.values()))))
     for name, trials in tables.items():
         rows = [summary_row(outcomes[trial]) for trial in trials]
-        _write_csv(directory / f"{name}.csv", columns, rows)
+        write_csv(directory / f"{name}.csv", columns, rows)
     headline = [outcomes[trial] for trial in plan.headline]
-    _write_csv(directory / "timeseries.csv", SERIES_COLUMNS, _series_rows(headline))
-    _write_csv(directory / "holes.csv", HOLE_COLUMNS, _hole_rows(headline))
+    write_csv(directory / "timeseries.csv", SERIES_COLUMNS, _series_rows(headline))
+    write_csv(directory / "holes.csv", HOLE_COLUMNS, _hole_rows(headline))
     text = json.dumps(describe(options, plan), indent=2)
     (directory / "run.json").write_text(text + "\n", encoding="utf-8")
 
@@ -97,7 +97,8 @@ def _key(outcome: Outcome) -> dict[str, Cell]:
     return {"allocator": outcome.trial.allocator, "seed": outcome.trial.seed}
 
 
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> None:
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> None:
+    """Write a table: the same bytes for the same values, empty cells for None."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -152,12 +153,12 @@ def describe(options: Options, plan: Plan) -> dict[str, object]:
             "paged": version("paged"),
             "numpy": np.__version__,
             "python": platform.python_version(),
-            "git": _git_id(),
+            "git": git_id(),
         },
     }
 
 
-def _git_id() -> str | None:
+def git_id() -> str | None:
     """Commit of the source, None outside a checkout or without git."""
     try:
         answer = subprocess.run(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from paged.errors import PagedError
 
-TEXT_COLUMNS = ("workload", "allocator")
+TEXT_COLUMNS = ("workload", "allocator", "batching")
 
 Column = NDArray[np.float64]
 Labels = NDArray[np.str_]

@@ -29,29 +29,37 @@ class Card:
     preemptions: str
 
 
-def render_page(results: Results, figures: list[DrawnFigure]) -> str:
-    """Write the page. It fetches nothing: styles and images are inside it."""
-    environment = Environment(
+def page_environment() -> Environment:
+    """Return where templates are found; a name that a page lacks is an error."""
+    return Environment(
         loader=PackageLoader("experiments.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(TEMPLATE_NAME).render(
-        regime=regime(results, results.fragmentation),
-        headline=headline(results),
-        cards=_cards(results),
-        figures=[(one, base64.b64encode(one.png).decode()) for one in figures],
-        tables=_tables(results),
-        slot_classes=SLOT_CLASSES,
-        arms=in_order(results.fragmentation.names("allocator")),
-        unreachable=UNREACHABLE,
-        oracle_note=ORACLE_NOTE,
-        pow2_note=POW2_NOTE,
-        rows=_row_accounting(results),
-        settings=_settings(results),
-        command=results.setting("command") or "python -m experiments.fragmentation",
+
+
+def render_page(results: Results, figures: list[DrawnFigure]) -> str:
+    """Write the page. It fetches nothing: styles and images are inside it."""
+    return (
+        page_environment()
+        .get_template(TEMPLATE_NAME)
+        .render(
+            regime=regime(results, results.fragmentation),
+            headline=headline(results),
+            cards=_cards(results),
+            figures=[(one, base64.b64encode(one.png).decode()) for one in figures],
+            tables=_tables(results),
+            slot_classes=SLOT_CLASSES,
+            arms=in_order(results.fragmentation.names("allocator")),
+            unreachable=UNREACHABLE,
+            oracle_note=ORACLE_NOTE,
+            pow2_note=POW2_NOTE,
+            rows=_row_accounting(results),
+            settings=_settings(results),
+            command=results.setting("command") or "python -m experiments.fragmentation",
+        )
     )
 
 

@@ -1,0 +1,1 @@
+"""Real models, measured step by step, and what a simulation of the same steps says."""
