@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import finalize
 
 import numpy as np
 import torch
@@ -38,6 +39,8 @@ class BlockMover:
         self._pools = pools
         self._lane = lane
         self._leaving: list[_Leaving] = []
+        # careful: the pools may die with this object, and blocks may still be leaving
+        finalize(self, lane.drain)
 
     def move(self, batch: Batch) -> None:
         """Make the moves of a batch in their order: swap out, swap in, copies.

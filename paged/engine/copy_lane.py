@@ -32,6 +32,10 @@ class Lane(Protocol):
         """
         ...
 
+    def drain(self) -> None:
+        """Wait, on the host, until all copies have been made."""
+        ...
+
 
 class InlineLane:
     """Makes copies at once: on the CPU, where nothing is computed meanwhile."""
@@ -40,6 +44,9 @@ class InlineLane:
         """Make copies."""
         copies()
         return _Over()
+
+    def drain(self) -> None:
+        """Do nothing."""
 
 
 class _Over:
@@ -71,6 +78,10 @@ class CudaLane:
         event = torch.cuda.Event()
         event.record(self._stream)
         return _Copied(self._device, event)
+
+    def drain(self) -> None:
+        """Wait for the stream."""
+        self._stream.synchronize()
 
 
 class _Copied:

@@ -23,6 +23,10 @@ class LateLane:
         while not ticket.is_over:
             self.run_next()
 
+    def drain(self) -> None:
+        while self.waiting:
+            self.run_next()
+
     def run_next(self) -> None:
         ticket, copies = self.waiting.pop(0)
         copies()

@@ -155,6 +155,15 @@ def test_copies_that_are_over_are_forgotten(desk: _Desk) -> None:
     assert ticket() is None
 
 
+def test_pools_outlive_the_copies(pools: KVPools, monkeypatch: pytest.MonkeyPatch) -> None:
+    lane, drained = InlineLane(), list[InlineLane]()
+    monkeypatch.setattr(lane, "drain", lambda: drained.append(lane), raising=False)
+    mover = BlockMover(pools, lane)
+    assert drained == []
+    del mover
+    assert drained == [lane]
+
+
 def test_blocks_come_back_before_the_step_and_after_they_left(desk: _Desk) -> None:
     desk.step(5, swap_out=_moves((1, 3)))
     desk.step(5, swap_in=_moves((3, 4), (0, 1)))
