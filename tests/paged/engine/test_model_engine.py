@@ -13,10 +13,13 @@ from paged.allocator.base import Demand
 from paged.allocator.registry import ALLOCATORS
 from paged.engine import model_engine
 from paged.engine.engine import Engine, give_up
+from paged.engine.llm import LLM
 from paged.engine.llm_config import LLMConfig
+from paged.engine.loaded_model import load_model
 from paged.engine.model_engine import make_engine
 from paged.engine.model_executor import ModelExecutor
 from paged.errors import ConfigError, KernelSourceError
+from paged.sampling_params import SamplingParams
 from tests.helpers.tiny_llm import MAX_MODEL_LEN, tiny_model
 
 
@@ -100,3 +103,15 @@ def test_without_sizes_a_gpu_is_measured_with_the_steps_of_the_options(
     with pytest.raises(ConfigError, match=r"47,104 bytes from gpu_memory_utilization=0\.7,"):
         make_engine(options, on_gpu, on_failure=give_up)
     assert asked == [(0.7, 2)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("sizes", [None, ()])
+def test_a_gpu_is_measured_and_serves(sizes: tuple[int, ...] | None) -> None:
+    options: dict[str, Any] = {"model": "tiny", "device": "cuda", "max_model_len": MAX_MODEL_LEN}
+    config = LLMConfig(block_size=4, max_num_seqs=4, cuda_graph_sizes=sizes, **options)
+    llm = LLM.of(load_model(config), config)
+    # enough for all sequences to be as long as they may
+    assert llm.engine.scheduler.allocator.num_blocks == 4 * 32
+    params = SamplingParams(temperature=0.0, max_tokens=9, ignore_eos=True)
+    assert [len(each.outputs[0].tokens) for each in llm.generate(["a", "b"], params)] == [9, 9]
