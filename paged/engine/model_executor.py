@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 import torch
 
 from model_zoo import transformer
-from model_zoo.batch import ModelBatch
 from model_zoo.config import ModelConfig
 from model_zoo.params import ModelParams
 from model_zoo.registry import find_family
@@ -122,15 +122,15 @@ class ModelExecutor:
             num_groups=len(self.config.kv_groups),
             device=self.pools.device[0].device,
         )
+        # careful: no method of this object, or the pools would live until the next collection
+        compute = partial(self._forward, self.params, self.config, self.pools.device)
         vocab_size = self.config.vocab_size
-        return DecodeGraphs(self._compute, inputs, capture, sizes=sizes, vocab_size=vocab_size)
-
-    def _compute(self, inputs: ModelBatch) -> torch.Tensor:
-        return self._forward(self.params, self.config, self.pools.device, inputs)
+        return DecodeGraphs(compute, inputs, capture, sizes=sizes, vocab_size=vocab_size)
 
     def _logits(self, batch: Batch, draws: StepDraws) -> torch.Tensor:
         if self._graphs is None or not self._graphs.serves(batch):
-            return self._compute(self._inputs.make(batch, draws.logit_rows))
+            inputs = self._inputs.make(batch, draws.logit_rows)
+            return self._forward(self.params, self.config, self.pools.device, inputs)
         logits = self._graphs.run(batch)
         if draws.logit_rows is None:
             return logits

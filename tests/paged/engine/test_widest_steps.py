@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
+from weakref import ref
 
 import pytest
 import torch
 
+from model_zoo import transformer
 from model_zoo.batch import ModelBatch
 from paged.config import CacheConfig
 from paged.engine import model_engine
@@ -50,15 +53,28 @@ def test_one_computes_the_whole_budget_and_draws_for_all(monkeypatch: pytest.Mon
 def test_the_other_computes_the_largest_recorded_step_and_stores_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    steps, executor = _steps(monkeypatch, max_num_seqs=5, max_num_batched_tokens=100)
     seen: list[ModelBatch] = []
 
     def watched(_params: object, _config: object, _kv: object, batch: ModelBatch) -> torch.Tensor:
         seen.append(batch)
         return torch.zeros((len(batch.tokens), 258))
 
-    monkeypatch.setattr(executor, "_forward", watched)
+    monkeypatch.setattr(transformer, "forward", watched)
+    steps, _ = _steps(monkeypatch, max_num_seqs=5, max_num_batched_tokens=100)
     steps.runs[1]()
     (batch,) = seen
     assert len(batch.tokens) == 8
     assert batch.groups[0].slot_mapping.tolist() == [-1] * 8
+
+
+def test_their_pool_is_gone_as_soon_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.disable()
+    try:
+        steps, executor = _steps(monkeypatch, max_num_seqs=2, max_num_batched_tokens=20)
+        for run in steps.runs:
+            run()
+        pool = ref(executor.pools.device[0])
+        del executor, steps, run
+        assert pool() is None
+    finally:
+        gc.enable()
