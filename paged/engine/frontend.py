@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from paged.engine.beam import BeamSearch
 from paged.engine.detokenizer import TokenBytes
 from paged.engine.engine import Engine
-from paged.engine.outputs import OutputDelta, PositionLogprobs
+from paged.engine.outputs import BeamScore, OutputDelta, PositionLogprobs
 from paged.engine.request_stream import (
     RequestStream,
     SequenceStream,
     position_logprobs,
     sampling_of,
 )
+from paged.engine.search_outcome import search_outcome
 from paged.engine.step_result import ModelStepResult
 from paged.scheduler.batch import Batch, Drawn, Finished, StepResult
 from paged.scheduler.request import FinishReason, Request
@@ -56,8 +60,8 @@ class Frontend:
         touched: dict[SequenceStream, None] = {}
         if self._result is not None:
             self._take_drawn(self.engine.scheduler.drawn, self._result, touched)
-        for each in finished:
-            self._take_finished(each, touched)
+        for each, beam in self._outcomes(finished):
+            self._take_finished(each, beam, touched)
         self._result = None
         deltas = [sequence.take() for sequence in touched]
         return [delta for delta in deltas if delta is not None]
@@ -80,6 +84,9 @@ class Frontend:
                 if sequence is not None:
                     stream = self._streams[sequence.request.request_id]
                     stream.report_prompt(prompt.first, prompt.logprobs)
+            for request_id, search in result.beams.items():
+                if request_id in self._streams:
+                    self._streams[request_id].search = search
 
     def on_finished(self, finished: Finished, *, now_s: float) -> None:
         """Do nothing: `step` takes the end of a sequence after its last token."""
@@ -101,11 +108,30 @@ class Frontend:
                 self.engine.end_sequence(request_id, sequence.index, FinishReason.STOP)
                 self._forget_if_over(self._streams[request_id])
 
-    def _take_finished(self, finished: Finished, touched: dict[SequenceStream, None]) -> None:
+    def _outcomes(
+        self, finished: Sequence[Finished]
+    ) -> Iterator[tuple[Finished, BeamScore | None]]:
+        """Yield the ends that streams are waiting for, those of searches with hypotheses."""
+        ends_of: dict[BeamSearch, list[Finished]] = {}
+        for each in finished:
+            stream = self._streams.get(each.request.request_id)
+            if stream is None or stream.request is not each.request:
+                continue
+            if stream.search is None:
+                yield each, None
+            else:
+                ends_of.setdefault(stream.search, []).append(each)
+        for search, ends in ends_of.items():
+            yield from search_outcome(search, ends)
+
+    def _take_finished(
+        self,
+        finished: Finished,
+        beam: BeamScore | None,
+        touched: dict[SequenceStream, None],
+    ) -> None:
         stream = self._streams.get(finished.request.request_id)
-        if stream is None or stream.request is not finished.request:
-            return
-        if finished.sequence_index >= len(stream.sequences):
+        if stream is None or finished.sequence_index >= len(stream.sequences):
             return
         sequence = stream.sequences[finished.sequence_index]
         if sequence.is_over:
@@ -115,7 +141,7 @@ class Frontend:
             tokens: list[int] = finished.tokens[finished.request.num_prompt_tokens :].tolist()
             for place, token in enumerate(tokens, start=1):
                 sequence.push(token, is_stop=is_stopped and place == len(tokens))
-        sequence.finish(finished)
+        sequence.finish(finished, beam)
         touched[sequence] = None
         self._forget_if_over(stream)
 

@@ -17,6 +17,18 @@ class PositionLogprobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeamScore:
+    """How good a hypothesis of a beam search is.
+
+    logprob: of all its tokens together, by the model. score: what hypotheses are ordered by,
+    logprob / number of tokens ** length_penalty.
+    """
+
+    logprob: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputDelta:
     """What one step added to one sequence.
 
@@ -26,6 +38,7 @@ class OutputDelta:
     reason: why the sequence ended; None while it goes on. Given once.
     stopped_by: the stop string or stop id that ended it; None for the model's own end.
     error: what failed, if that is the reason.
+    beam: of a sequence that a beam search found, given with its end; None for drawn ones.
     """
 
     request_id: str
@@ -36,6 +49,7 @@ class OutputDelta:
     reason: FinishReason | None = None
     stopped_by: str | int | None = None
     error: BaseException | None = None
+    beam: BeamScore | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,10 +63,16 @@ class SequenceOutput:
     reason: FinishReason | None = None
     stopped_by: str | int | None = None
     error: BaseException | None = None
+    beam: BeamScore | None = None
 
     @property
     def cumulative_logprob(self) -> float | None:
-        """Log-probability of all its tokens together; None if they were not asked for."""
+        """Log-probability of all its tokens together.
+
+        None for a sequence that was drawn without log-probabilities.
+        """
+        if self.beam is not None:
+            return self.beam.logprob
         if self.logprobs is None:
             return None
         return sum(each.token.logprob for each in self.logprobs)
@@ -65,6 +85,7 @@ class SequenceOutput:
             self.logprobs = [*(self.logprobs or []), *delta.logprobs]
         if delta.reason is not None:
             self.reason, self.stopped_by, self.error = delta.reason, delta.stopped_by, delta.error
+            self.beam = delta.beam
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from paged.engine.beam import BeamSearch
 from paged.engine.detokenizer import TokenBytes
 from paged.engine.logprobs import Logprobs
-from paged.engine.outputs import OutputDelta, PositionLogprobs
+from paged.engine.outputs import BeamScore, OutputDelta, PositionLogprobs
 from paged.engine.stop_strings import StopStrings
 from paged.engine.text_stream import TextStream
 from paged.sampling_params import SamplingParams
@@ -29,6 +30,7 @@ class SequenceStream:
         self._reason: FinishReason | None = None
         self._stopped_by: str | int | None = None
         self._error: BaseException | None = None
+        self._beam: BeamScore | None = None
 
     def push(self, token: int, *, is_stop: bool, logprobs: PositionLogprobs | None = None) -> bool:
         """Take a drawn token; say whether a stop string ends the sequence with it."""
@@ -41,8 +43,9 @@ class SequenceStream:
         self._end(FinishReason.STOP)
         return True
 
-    def finish(self, finished: Finished) -> None:
-        """Take the end that the engine reports."""
+    def finish(self, finished: Finished, beam: BeamScore | None = None) -> None:
+        """Take the end that the engine reports. beam: what a beam search gave it."""
+        self._beam = beam
         self._piece += self._text.finish()
         self._error = finished.error
         self._end(finished.reason)
@@ -70,6 +73,7 @@ class SequenceStream:
             reason=self._reason,
             stopped_by=self._stopped_by,
             error=self._error,
+            beam=self._beam,
         )
         self._piece, self._reason = "", None
         self._tokens.clear()
@@ -85,6 +89,7 @@ class RequestStream:
     prompt_logprobs: one for each prompt token, None for the first and for those to come;
         None if nobody asked.
     num_cached_tokens: leading tokens of the prompt that were cached when it was admitted.
+    search: the beam search that it is, from its first step on.
     """
 
     def __init__(self, request: Request, tokenizer: TokenBytes) -> None:
@@ -99,6 +104,7 @@ class RequestStream:
         if params.prompt_logprobs is not None:
             self.prompt_logprobs = [None for _ in range(request.num_prompt_tokens)]
         self.num_cached_tokens: int | None = None
+        self.search: BeamSearch | None = None
 
     @property
     def is_over(self) -> bool:

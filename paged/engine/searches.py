@@ -22,10 +22,12 @@ from paged.types import BoolArray, IndexArray
 class SearchStep:
     """What one search made of a step.
 
-    draws[width]: the draws it took, one for each of its rows. beams: what they came to.
-    ended: its outcome, once it is over.
+    request_id, search: which one it is. draws[width]: the draws it took, one for each of its
+    rows. beams: what they came to. ended: its outcome, once it is over.
     """
 
+    request_id: str
+    search: BeamSearch
     draws: IndexArray
     beams: BeamStep
     ended: EndedSearch | None
@@ -117,7 +119,13 @@ def _advance(
         # All rows hold the prompt already.
         own = np.arange(running.num_rows)
         beams = BeamStep(parents=own, tokens=beams.tokens, is_over=beams.is_over)
-    return SearchStep(draws=places, beams=beams, ended=_ended(running) if beams.is_over else None)
+    return SearchStep(
+        request_id=running.request.request_id,
+        search=running.search,
+        draws=places,
+        beams=beams,
+        ended=_ended(running) if beams.is_over else None,
+    )
 
 
 def _ended(running: _Running) -> EndedSearch:
@@ -141,4 +149,11 @@ def with_searches(result: ModelStepResult, steps: list[SearchStep]) -> ModelStep
         is_stopped[step.draws] = step.beams.is_over
         parents[step.draws] = step.beams.parents
     ended = tuple(step.ended for step in steps if step.ended is not None)
-    return replace(result, tokens=tokens, is_stopped=is_stopped, parents=parents, searches=ended)
+    return replace(
+        result,
+        tokens=tokens,
+        is_stopped=is_stopped,
+        parents=parents,
+        searches=ended,
+        beams={step.request_id: step.search for step in steps},
+    )

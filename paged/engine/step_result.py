@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from paged.engine.beam import BeamSearch
 from paged.engine.logprobs import Logprobs
 from paged.scheduler.batch import StepResult
 from paged.types import IndexArray
@@ -27,11 +29,13 @@ class ModelStepResult(StepResult):
     logprob_places[draws]: index of each draw in logprobs, -1 where nobody asked; None
         where nobody asked at all.
     prompts: what was computed of prompts, for those who asked.
+    beams: beam searches that took part, by request id, those that go on too.
     """
 
     logprobs: Logprobs | None = None
     logprob_places: IndexArray | None = None
     prompts: tuple[PromptLogprobs, ...] = ()
+    beams: Mapping[str, BeamSearch] = field(default_factory=dict[str, BeamSearch])
 
 
 def places_of(draws: IndexArray, num_draws: int) -> IndexArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paged.engine.logprobs import TokenLogprob
-from paged.engine.outputs import OutputDelta, PositionLogprobs, SequenceOutput
+from paged.engine.outputs import BeamScore, OutputDelta, PositionLogprobs, SequenceOutput
 from paged.scheduler.request import FinishReason
 
 
@@ -32,6 +32,13 @@ def test_log_probabilities_are_joined_and_summed() -> None:
     assert output.logprobs is not None
     assert [each.token.token for each in output.logprobs] == [1, 2]
     assert output.cumulative_logprob == -2.5
+
+
+def test_a_hypothesis_has_a_score_and_so_a_log_probability() -> None:
+    output = SequenceOutput(index=0)
+    beam = BeamScore(logprob=-3.0, score=-1.5)
+    output.add(_delta("ab", (1, 2), reason=FinishReason.STOP, beam=beam))
+    assert (output.beam, output.cumulative_logprob) == (beam, -3.0)
 
 
 def test_an_error_is_kept() -> None:

@@ -8,27 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from paged.engine.llm import LLM
-from paged.engine.llm_config import LLMConfig
-from paged.engine.loaded_model import LoadedModel
 from paged.errors import RequestRefused
 from paged.sampling_params import BeamParams, SamplingParams
 from paged.scheduler.batch import Finished, StepResult
 from paged.scheduler.request import FinishReason, Request
-from tests.helpers.hf_model import HfModel, params_from
+from tests.helpers.hf_beams import LENGTH_PENALTY, STOP_IDS, hf_beams, hf_llm
 from tests.helpers.tiny_llm import (
     MAX_MODEL_LEN,
     StepLog,
     check_empty,
-    check_every_step,
     tiny_llm,
-    tiny_model,
 )
 
 MAX_TOKENS = 14
-STOP_IDS = [3, 60, 118, 200, 257]
 WIDTHS = (2, 4, 3, 4, 2)
 PROMPTS = [
     np.random.default_rng(number).integers(0, 258, 5 + 4 * number).tolist() for number in range(5)
@@ -36,57 +30,16 @@ PROMPTS = [
 
 
 def beam_params(width: int, **values: Any) -> SamplingParams:
-    beam = BeamParams(width=width, length_penalty=0.7)
+    beam = BeamParams(width=width, length_penalty=LENGTH_PENALTY)
     return SamplingParams(beam=beam, n=width, max_tokens=MAX_TOKENS, **values)
 
 
-@lru_cache(maxsize=1)
-def hf_model() -> HfModel:
-    return HfModel("llama", vocab_size=258, max_position_embeddings=96, seed=3)
-
-
-def llm_of_hf(**options: Any) -> LLM:
-    """Make an LLM of the weights of `hf_model`, with the tokenizer of the tiny model."""
-    source = hf_model()
-    config = source.config()
-    tiny = tiny_model()
-    loaded = LoadedModel(
-        name="random",
-        config=config,
-        params=params_from(config, source.tensors()),
-        tokenizer=tiny.tokenizer,
-        device=tiny.device,
-        kv_dtype=torch.float32,
-    )
-    num_blocks = options.pop("num_blocks", 96)
-    options = {"block_size": 4, "max_num_seqs": 16, **options}
-    llm = LLM.of(loaded, LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options))
-    check_every_step(llm)
-    return llm
-
-
 @lru_cache(maxsize=8)
-def wanted(number: int) -> list[list[int]]:
-    """Return what transformers makes of one of the prompts."""
-    prompt = torch.tensor([PROMPTS[number]])
-    found = hf_model().model.generate(
-        prompt,
-        attention_mask=torch.ones_like(prompt),
-        do_sample=False,
-        num_beams=WIDTHS[number],
-        num_return_sequences=WIDTHS[number],
-        length_penalty=0.7,
-        max_new_tokens=MAX_TOKENS,
-        min_new_tokens=2,
-        eos_token_id=STOP_IDS,
-        pad_token_id=0,
+def wanted(number: int) -> list[tuple[list[int], float]]:
+    """Return what transformers makes of one of the prompts: tokens and scores."""
+    return hf_beams(
+        PROMPTS[number], width=WIDTHS[number], max_new_tokens=MAX_TOKENS, min_new_tokens=2
     )
-    return [_without_padding(row) for row in found[:, len(PROMPTS[number]) :].tolist()]
-
-
-def _without_padding(row: list[int]) -> list[int]:
-    ends = [place for place, token in enumerate(row, start=1) if token in STOP_IDS]
-    return row[: min(ends, default=len(row))]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +56,7 @@ def _without_padding(row: list[int]) -> list[int]:
     ids=str,
 )
 def test_searches_are_those_of_transformers(options: dict[str, Any]) -> None:
-    llm, log = llm_of_hf(**options), StepLog()
+    llm, log = hf_llm(**options), StepLog()
     llm.engine.observers = (*llm.engine.observers, log)
     # The model's own end is among the ids; some requests ignore it as such, and name it.
     assert llm.tokenizer.eos_ids == {STOP_IDS[-1]}
@@ -120,14 +73,19 @@ def test_searches_are_those_of_transformers(options: dict[str, Any]) -> None:
     drawn = SamplingParams(seed=1, n=2, max_tokens=9, logprobs=2)
     outputs = llm.generate([*PROMPTS, "company"], [*params, drawn])
     for number, output in enumerate(outputs[:-1]):
-        assert [each.tokens for each in output.outputs] == wanted(number)
-        for each in output.outputs:
+        assert [each.tokens for each in output.outputs] == [tokens for tokens, _ in wanted(number)]
+        for each, (_, score) in zip(output.outputs, wanted(number), strict=True):
+            assert each.beam is not None
+            assert each.beam.score == pytest.approx(score, abs=1e-4)
+            summed = each.beam.score * len(each.tokens) ** LENGTH_PENALTY
+            assert each.cumulative_logprob == pytest.approx(summed, rel=1e-5)
             last = each.tokens[-1]
             is_stopped = last in STOP_IDS
             assert each.reason == (FinishReason.STOP if is_stopped else FinishReason.LENGTH)
             is_named = last in params[number].stop_token_ids
             assert each.stopped_by == (last if is_named else None)
     assert [len(each.logprobs or ()) for each in outputs[-1].outputs] == [9, 9]
+    assert [each.beam for each in outputs[-1].outputs] == [None, None]
     check_empty(llm)
     if options.get("num_blocks") == 26:
         assert log.count("num_preempted")
@@ -138,7 +96,7 @@ def test_searches_are_those_of_transformers(options: dict[str, Any]) -> None:
 
 
 def test_lengths_differ_so_that_searches_end_in_different_steps() -> None:
-    lengths = {len(row) for i in range(5) for row in wanted(i)}
+    lengths = {len(row) for i in range(5) for row, _ in wanted(i)}
     assert len(lengths) > 3
 
 
@@ -202,7 +160,7 @@ def test_searches_are_forgotten_with_their_requests() -> None:
 
 def test_the_model_s_own_end_can_be_ignored() -> None:
     params = beam_params(WIDTHS[1], ignore_eos=True)
-    (output,) = llm_of_hf().generate([PROMPTS[1]], params)
+    (output,) = hf_llm().generate([PROMPTS[1]], params)
     assert {(len(each.tokens), each.reason) for each in output.outputs} == {
         (MAX_TOKENS, FinishReason.LENGTH)
     }
