@@ -20,7 +20,8 @@ def search_outcome(
     """Yield the end of each sequence of a search with its hypothesis in place of its row's tokens.
 
     ends: all sequences of one request, in order. One that was given up gets its complete
-    hypotheses first, then the beams that ran. What a failed step left of a search is not known, so its rows stay as they are.
+    hypotheses first, then the beams that ran. What a failed step left of a search is not
+    known, so its rows stay as they are.
     """
     if ends[0].reason is FinishReason.ERROR:
         yield from ((each, None) for each in ends)
