@@ -75,7 +75,11 @@ class Intake:
         if cache is None or tokens is None:
             return NO_BLOCKS
         keys = demand.prefix_keys
-        return cache.match(tokens, cache.keys_of(tokens) if keys is None else keys)
+        if keys is None:
+            keys = cache.keys_of(tokens)
+        if self._chains is not None and len(keys):
+            self._chains.look_up(keys.item(0))
+        return cache.match(tokens, keys)
 
     def is_whole(self, demand: Demand, hit: IndexArray) -> bool:
         """Say whether a hit holds all tokens of a demand, so that its last block is copied."""

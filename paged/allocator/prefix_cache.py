@@ -10,7 +10,6 @@ from __future__ import annotations
 from itertools import takewhile
 
 import numpy as np
-import numpy.typing as npt
 
 from paged.errors import check
 from paged.types import BoolArray, IndexArray, TokenArray
@@ -50,9 +49,9 @@ class PrefixCache:
         self._block_of: dict[int, int] = {}
         self._serial: IndexArray = np.full(num_blocks, _NOT_CACHED, np.int64)
         self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
-        self._content: TokenArray = np.zeros((num_blocks, block_size), np.int32)
         # All tokens of a block as one item: numpy moves items twice as fast as rows of items.
-        self._item = np.dtype((np.void, block_size * self._content.itemsize))
+        self._item = np.dtype((np.void, block_size * np.dtype(np.int32).itemsize))
+        self._items = np.zeros(num_blocks, self._item)
         self.next_serial = ROOT_SERIAL + 1
         self.block_size = block_size
         self.key: IndexArray = np.zeros(num_blocks, np.int64)
@@ -72,9 +71,9 @@ class PrefixCache:
         full = len(tokens) // self.block_size
         return tokens[: full * self.block_size].reshape(full, self.block_size)
 
-    def _items(self, content: TokenArray) -> npt.NDArray[np.void]:
-        """View content[k, block_size] as one item [k] for each block."""
-        return content.view(self._item)[:, 0]
+    def _content(self, blocks: IndexArray) -> TokenArray:
+        """[blocks, block_size] the tokens that blocks hold."""
+        return self._items[blocks].view(np.int32).reshape(-1, self.block_size)
 
     def keys_of(self, tokens: TokenArray) -> IndexArray:
         """Keys of the full blocks of one sequence. O(tokens)."""
@@ -87,7 +86,7 @@ class PrefixCache:
             return NO_BLOCKS
         known = map(self._block_of.get, keys.tolist())
         blocks = np.array(list(takewhile(lambda block: block is not None, known)), np.int64)
-        same = (self._content[blocks] == self.split(tokens)[: len(blocks)]).all(axis=1)
+        same = (self._content(blocks) == self.split(tokens)[: len(blocks)]).all(axis=1)
         same &= self._parent_serial[blocks] == self._serials_before(blocks)
         same &= self.is_cached(blocks)
         return blocks if same.all() else blocks[: int(np.argmin(same))]
@@ -102,7 +101,7 @@ class PrefixCache:
     def is_same(self, block: int, content: TokenArray, parent_serial: int) -> bool:
         """Say whether a cached block holds exactly content after that parent."""
         same = self._parent_serial[block] == parent_serial
-        return bool(same and np.array_equal(self._content[block], content))
+        return bool(same and np.array_equal(self._items[block : block + 1].view(np.int32), content))
 
     def serial_of(self, block: int) -> int:
         """Return the serial of a cached block, which its children remember."""
@@ -120,23 +119,30 @@ class PrefixCache:
         blocks[i] gets the serial next_serial + i. parent_serials[i] is the serial of the
         block before it in its sequence, ROOT_SERIAL for the first.
         """
-        count, index, new_keys = len(blocks), self._block_of, keys.tolist()
-        if not index.keys().isdisjoint(new_keys) and not self._drop_stale(new_keys):
-            return False
-        num_before = len(index)
-        index.update(zip(new_keys, blocks.tolist(), strict=True))
-        if len(index) < num_before + count:
-            for key in set(new_keys):
-                del index[key]
+        key_list, block_list = keys.tolist(), blocks.tolist()
+        if not self._name(key_list, block_list) and not (
+            self._drop_stale(key_list) and self._name(key_list, block_list)
+        ):
             return False
         self.key[blocks] = keys
-        self._items(self._content)[blocks] = self._items(content)
-        self._serial[blocks] = np.arange(self.next_serial, self.next_serial + count)
+        self._items[blocks] = content.view(self._item)[:, 0]
+        end = self.next_serial + len(block_list)
+        self._serial[blocks] = np.arange(self.next_serial, end)
         self._parent_serial[blocks] = parent_serials
-        self.next_serial += count
-        if len(index) > 2 * len(self.key):
+        self.next_serial = end
+        if len(self._block_of) > 2 * len(self.key):
             self._drop_all_stale()
         return True
+
+    def _name(self, keys: list[int], blocks: list[int]) -> bool:
+        """Let keys name blocks, or change nothing and say False if one names another."""
+        index = self._block_of
+        num_before = len(index)
+        if list(map(index.setdefault, keys, blocks)) == blocks:
+            return True
+        while len(index) > num_before:
+            index.popitem()
+        return False
 
     def _drop_stale(self, keys: list[int]) -> bool:
         """Free the keys of forgotten blocks; change nothing and say False if one is in use."""

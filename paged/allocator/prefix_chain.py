@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from paged.allocator.block_pool import BlockPool
@@ -14,18 +12,7 @@ from paged.types import IndexArray, TokenArray
 # More tokens than any sequence has: a chain that is closed registers nothing further.
 _CLOSED = 1 << 40
 STEPS_PER_PASS = 8
-"""Steps after which a block filled by decoding is hittable at the latest."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """New full blocks of one row, from its block `first` on."""
-
-    row: int
-    first: int
-    keys: IndexArray
-    blocks: IndexArray
-    content: TokenArray
+"""Steps after which a block that is full is registered at the latest."""
 
 
 class PrefixChains:
@@ -33,6 +20,9 @@ class PrefixChains:
 
     A row's chain closes when one of its blocks cannot be the cached one for its
     content; what follows it could never be found, so it is not registered either.
+
+    Many blocks are registered at hardly more cost than one, so one pass over all rows does
+    it every few steps, and in between only what a row that settles or a look-up needs.
     """
 
     def __init__(self, tables: BlockTables, pool: BlockPool, cache: PrefixCache) -> None:
@@ -45,9 +35,13 @@ class PrefixChains:
         # invariant: key and serial of the last registered block, those of the root before.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
         self._serial: IndexArray = np.zeros(tables.max_rows, np.int64)
-        self._known_keys: list[IndexArray | None] = [None] * tables.max_rows
-        # Rows whose prompt is not registered as a whole yet, with its length in tokens.
-        self._prompts: dict[int, int] = {}
+        # Rows whose prompt is not computed as a whole yet: its length in tokens, and the
+        # key of its first block if that is known.
+        self._prompts: dict[int, tuple[int, int | None]] = {}
+        # Rows with blocks of a prompt to register: how many of its tokens are computed.
+        # The keys are those of the first blocks, of these rows and maybe of others.
+        self._computed: dict[int, int] = {}
+        self._first_keys: set[int] = set()
         # Rows with tokens that the step in flight has yet to write.
         self._in_flight: list[IndexArray] = []
         self._num_commits = 0
@@ -61,17 +55,15 @@ class PrefixChains:
     ) -> None:
         """Begin the chain of a request that is about to compute num_tokens tokens.
 
-        Its first num_registered blocks are cached already. known_keys: as for `start`.
+        Its first num_registered blocks are cached already. known_keys: those of its full
+        blocks, if they were computed before.
         """
-        self.start(row, num_registered, known_keys)
-        self._prompts[row] = num_tokens
+        self.start(row, num_registered)
+        keys = () if known_keys is None else known_keys[:1].tolist()
+        self._prompts[row] = num_tokens, keys[0] if keys else None
 
-    def start(self, row: int, num_registered: int, known_keys: IndexArray | None = None) -> None:
-        """Begin a chain whose first num_registered blocks are cached already.
-
-        known_keys: keys of its first blocks, if they were computed before.
-        """
-        self._known_keys[row] = known_keys
+    def start(self, row: int, num_registered: int) -> None:
+        """Begin a chain whose first num_registered blocks are cached already."""
         self._next_full[row] = (num_registered + 1) * self._tables.block_size
         self._key[row] = 0
         self._serial[row] = ROOT_SERIAL
@@ -98,47 +90,69 @@ class PrefixChains:
         self._in_flight.append(rows)
 
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
-        """Take note that the step in flight, which wrote rows, has run; register what is due.
-
-        Prompts are due at once, for others may begin alike. What decoding fills is due
-        every few steps, when one pass over all rows finds many blocks, or at `settle`.
-        """
+        """Take note that the step in flight, which wrote rows, has run."""
         self._tokens = tokens
         self._in_flight.clear()
         self._num_commits += 1
+        if self._prompts:
+            self._note_prompts()
         if self._num_commits % STEPS_PER_PASS == 0:
             self.register(rows, tokens)
-        elif self._prompts:
-            self._register_runs(self._due_prompts(), tokens)
+            self._register_prompts()
+
+    def _note_prompts(self) -> None:
+        """See how far prompts are computed; register those that begin alike, which may share."""
+        is_alone = True
+        for row, (num_prompt_tokens, first_key) in list(self._prompts.items()):
+            num_tokens = self._tables.num_tokens.item(row)
+            if num_tokens >= num_prompt_tokens:
+                del self._prompts[row]
+            if num_tokens < self._next_full.item(row):
+                continue
+            self._computed[row] = num_tokens
+            if first_key is None or self._is_known(first_key):
+                is_alone = False
+            else:
+                self._first_keys.add(first_key)
+        if not is_alone:
+            self._register_prompts()
+
+    def _is_known(self, first_key: int) -> bool:
+        return first_key in self._first_keys or self._cache.find(first_key) is not None
+
+    def look_up(self, first_key: int) -> None:
+        """Make hittable what prompts with this first block have computed."""
+        if first_key in self._first_keys:
+            self._register_prompts()
+
+    def _register_prompts(self) -> None:
+        computed, self._computed = self._computed, {}
+        self._first_keys.clear()
+        if computed and self._tokens is not None:
+            num_tokens = np.array(list(computed.values()), np.int64)
+            self._register(np.array(list(computed), np.int64), num_tokens, self._tokens)
 
     def abandon(self) -> None:
         """Take note that the step in flight has failed: close the chains of its rows."""
+        self._register_prompts()
         for rows in self._in_flight:
             self._next_full[rows] = _CLOSED
         self._in_flight.clear()
 
-    def _due_prompts(self) -> list[int]:
-        due: list[int] = []
-        for row, num_prompt_tokens in list(self._prompts.items()):
-            if self._is_due(row):
-                due.append(row)
-            if self._tables.num_tokens.item(row) >= num_prompt_tokens:
-                del self._prompts[row]
-        return due
-
     def settle(self, rows: IndexArray) -> None:
         """Register all that rows have filled, before they are released or forked."""
         in_flight = {row for written in self._in_flight for row in written.tolist()}
-        due: list[int] = []
+        full: dict[int, int] = {}
         for row in rows.tolist():
             self._prompts.pop(row, None)
-            if row not in in_flight and self._is_due(row):
-                due.append(row)
-        if due and self._tokens is not None:
-            self._register_runs(due, self._tokens)
-
-    def _is_due(self, row: int) -> bool:
-        return self._tables.num_tokens.item(row) >= self._next_full.item(row)
+            num_tokens = self._computed.pop(row, 0)
+            if row not in in_flight:
+                num_tokens = self._tables.num_tokens.item(row)
+            if num_tokens >= self._next_full.item(row):
+                full[row] = num_tokens
+        if full and self._tokens is not None:
+            num_tokens = np.array(list(full.values()), np.int64)
+            self._register(np.array(list(full), np.int64), num_tokens, self._tokens)
 
     def register(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Make the blocks that rows have filled hittable, dropping duplicates.
@@ -146,90 +160,53 @@ class PrefixChains:
         Mutates: the cache; block tables, where another block with the same content is
         cached already. O(full blocks) in numpy, in Python only for duplicates.
         """
-        num_tokens = self._tables.num_tokens[rows]
-        next_full = self._next_full[rows]
-        which = (num_tokens >= next_full).nonzero()[0]
-        rows, next_full = rows[which], next_full[which]
-        is_run = num_tokens[which] - next_full >= self._size
-        if np.count_nonzero(is_run):
-            self._register_runs(rows[is_run].tolist(), tokens)
-            rows, next_full = rows[~is_run], next_full[~is_run]
-        if len(rows):
-            self._register_singles(rows, next_full, tokens)
+        self._register(rows, self._tables.num_tokens[rows], tokens)
 
-    def _register_singles(
-        self, rows: IndexArray, next_full: IndexArray, tokens: TokenArray
-    ) -> None:
-        """Register one new block of each of several rows: decoding crossed a border."""
-        index = next_full // self._size
-        index -= self._one
+    def _register(self, rows: IndexArray, num_tokens: IndexArray, tokens: TokenArray) -> None:
+        """Register the full blocks of the first num_tokens[i] tokens of rows[i]."""
+        missing = num_tokens - self._next_full[rows]
+        which = (missing >= 0).nonzero()[0]
+        if len(which):
+            self._insert(rows[which], missing[which] // self._size + self._one, tokens)
+
+    def _insert(self, rows: IndexArray, num_new: IndexArray, tokens: TokenArray) -> None:
+        """Register num_new[i] >= 1 more blocks of rows[i]."""
+        next_full = self._next_full[rows]
+        ends = np.add.accumulate(num_new)
+        starts = ends - num_new
+        # One entry for each block: index of its row in rows, column in the tables.
+        of = np.repeat(np.arange(len(rows)), num_new)
+        column = np.arange(len(of)) + (next_full // self._size - self._one - starts)[of]
         # One index into all blocks of all rows is faster than one for each axis.
         by_block = tokens.reshape(-1, self._tables.block_size)
-        content = by_block.take(rows * (len(by_block) // len(tokens)) + index, axis=0)
-        blocks = self._tables.ids.take(rows * self._width + index).astype(np.int64)
-        keys = self._cache.key_parts(content, index)
-        keys += self._key[rows]
-        self._next_full[rows] = next_full + self._size
+        row = rows[of]
+        content = by_block.take(row * (len(by_block) // len(tokens)) + column, axis=0)
+        blocks = self._tables.ids.take(row * self._width + column).astype(np.int64)
+        parts = self._cache.key_parts(content, column)
+        # From the running sum over all blocks to that over the blocks of each row.
+        keys = np.add.accumulate(parts)
+        keys += (self._key[rows] + parts[starts] - keys[starts])[of]
         serial = self._cache.next_serial
-        if self._cache.insert_new(keys, blocks, content, self._serial[rows]):
-            self._key[rows] = keys
-            self._serial[rows] = np.arange(serial, serial + len(rows))
-            return
-        for i, row in enumerate(rows.tolist()):
-            self._register_one(row, int(index[i]), int(keys[i]), content[i])
-
-    def _register_runs(self, rows: list[int], tokens: TokenArray) -> None:
-        """Register all new blocks of rows: prompts were computed, or rows settle."""
-        runs = [self._take_run(row, tokens) for row in rows]
-        if not runs or self._insert(runs):
-            return
-        for run in runs:
-            if len(runs) == 1 or not self._insert([run]):
-                self._register_each(run)
-
-    def _take_run(self, row: int, tokens: TokenArray) -> _Run:
-        """Say what is new in a row, and expect that it will be registered."""
-        size = self._tables.block_size
-        first = self._next_full.item(row) // size - 1
-        full = self._tables.num_tokens.item(row) // size
-        content = tokens[row, first * size : full * size].reshape(full - first, size)
-        known = self._known_keys[row]
-        if known is not None and full <= len(known):
-            keys = known[first:full]
+        parents = np.arange(serial - 1, serial - 1 + len(of))
+        parents[starts] = self._serial[rows]
+        if self._cache.insert_new(keys, blocks, content, parents):
+            ends -= self._one
+            self._next_full[rows] = next_full + num_new * self._size
+            self._key[rows] = keys[ends]
+            self._serial[rows] = serial + ends
+        elif len(rows) > 1:
+            half = len(rows) // 2
+            self._insert(rows[:half], num_new[:half], tokens)
+            self._insert(rows[half:], num_new[half:], tokens)
         else:
-            keys = np.add.accumulate(self._cache.key_parts(content, slice(first, full)))
-            keys += self._key[row]
-        self._next_full[row] = (full + 1) * size
-        blocks = self._tables.ids[row, first:full].astype(np.int64)
-        return _Run(row, first, keys, blocks, content)
+            self._register_each(int(rows[0]), int(column[0]), keys, content)
 
-    def _insert(self, runs: list[_Run]) -> bool:
-        """Register runs at once, or change nothing and say False if a key is taken."""
-        run, serial = runs[0], self._cache.next_serial
-        keys, blocks, content = run.keys, run.blocks, run.content
-        if len(runs) > 1:
-            keys = np.concatenate([run.keys for run in runs])
-            blocks = np.concatenate([run.blocks for run in runs])
-            content = np.concatenate([run.content for run in runs])
-        # Within a run the parent is the block before it in this very list.
-        parents = np.arange(serial - 1, serial - 1 + len(blocks))
-        start = 0
-        for run in runs:
-            parents[start] = self._serial[run.row]
-            start += len(run.blocks)
-        if not self._cache.insert_new(keys, blocks, content, parents):
-            return False
-        for run in runs:
-            serial += len(run.blocks)
-            self._key[run.row] = run.keys[-1]
-            self._serial[run.row] = serial - 1
-        return True
-
-    def _register_each(self, run: _Run) -> None:
-        """Register a run block by block, until its chain closes."""
-        for i, key in enumerate(run.keys.tolist()):
-            if self._next_full[run.row] != _CLOSED:
-                self._register_one(run.row, run.first + i, key, run.content[i])
+    def _register_each(self, row: int, first: int, keys: IndexArray, content: TokenArray) -> None:
+        """Register blocks of a row from column `first` on one by one, until its chain closes."""
+        for i, key in enumerate(keys.tolist()):
+            if self._next_full[row] != _CLOSED:
+                self._next_full[row] += self._tables.block_size
+                self._register_one(row, first + i, key, content[i])
 
     def _register_one(self, row: int, index: int, key: int, content: TokenArray) -> None:
         """Register a block whose key may be taken, or close the chain of its row."""

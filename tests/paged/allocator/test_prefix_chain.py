@@ -8,7 +8,7 @@ import pytest
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
 from paged.allocator.prefix_cache import PrefixCache
-from paged.allocator.prefix_chain import PrefixChains
+from paged.allocator.prefix_chain import STEPS_PER_PASS, PrefixChains
 
 NUM_BLOCKS = 12
 SIZE = 2
@@ -43,9 +43,25 @@ class Fixture:
         self.chains.register(np.array(rows, np.int64), self.tokens)
         self.pool.check_integrity()
 
+    def admit(self, row: int, *tokens: int) -> list[int]:
+        """Give a row blocks and a prompt, whose keys are known."""
+        blocks = self.start(row, *tokens)
+        self.chains.admit(row, 0, len(tokens), self.keys_of(*tokens))
+        return blocks
+
+    def commit(self, *rows: int) -> None:
+        self.chains.commit(np.array(rows, np.int64), self.tokens)
+        self.pool.check_integrity()
+
+    def look_up(self, *tokens: int) -> None:
+        self.chains.look_up(int(self.keys_of(*tokens)[0]))
+        self.pool.check_integrity()
+
+    def keys_of(self, *tokens: int) -> np.ndarray:
+        return self.cache.keys_of(np.array(tokens, np.int32))
+
     def match(self, *tokens: int) -> list[int]:
-        asked = np.array(tokens, np.int32)
-        return self.cache.match(asked, self.cache.keys_of(asked)).tolist()
+        return self.cache.match(np.array(tokens, np.int32), self.keys_of(*tokens)).tolist()
 
 
 @pytest.fixture
@@ -171,16 +187,90 @@ def test_a_chain_goes_on_after_a_hit(it: Fixture) -> None:
     assert it.match(1, 2, 5, 6) == [first[0], second[1]]
 
 
-@pytest.mark.parametrize("num_known", [0, 1, 2])
-def test_keys_known_before_change_nothing(it: Fixture, num_known: int) -> None:
-    tokens = (1, 2, 3, 4, 5, 6)
-    known = it.cache.keys_of(np.array(tokens[: 2 * num_known], np.int32))
-    blocks = it.start(0, *tokens)
-    it.chains.start(0, 0, known)
-    for end in (4, 6):
-        it.write(0, *tokens[:end])
-        it.register(0)
-    assert it.match(*tokens) == blocks
+def test_a_prompt_is_registered_when_one_that_begins_alike_is_looked_up(it: Fixture) -> None:
+    blocks = it.admit(0, 1, 2, 3, 4, 5)
+    it.commit(0)
+    it.look_up(3, 4)
+    assert it.match(1, 2) == []
+    it.look_up(1, 2)
+    assert it.match(1, 2, 3, 4) == blocks[:2]
+
+
+def test_a_look_up_finds_no_block_that_the_step_in_flight_fills(it: Fixture) -> None:
+    blocks = it.admit(0, 1, 2, 3, 0)
+    it.write(0, 1, 2, 3)
+    it.commit(0)
+    it.chains.write(np.array([0]))
+    it.write(0, 1, 2, 3, 4)
+    it.look_up(1, 2)
+    assert it.match(1, 2, 3, 4) == blocks[:1]
+    it.chains.settle(np.array([0]))
+    assert it.match(1, 2, 3, 4) == blocks[:1]
+    it.commit(0)
+    it.register(0)
+    assert it.match(1, 2, 3, 4) == blocks
+
+
+def test_a_prompt_in_chunks_is_registered_as_far_as_it_is_computed(it: Fixture) -> None:
+    blocks = it.admit(0, 1, 2, 3, 4, 5, 6)
+    for end in (2, 4, 6):
+        it.write(0, *range(1, end + 1))
+        it.commit(0)
+        it.look_up(1, 2)
+        assert it.match(1, 2, 3, 4, 5, 6) == blocks[: end // SIZE]
+
+
+def test_a_row_in_flight_settles_the_prompt_it_has_computed(it: Fixture) -> None:
+    blocks = it.admit(0, 1, 2, 3, 0)
+    it.write(0, 1, 2, 3)
+    it.commit(0)
+    it.chains.write(np.array([0]))
+    it.write(0, 1, 2, 3, 4)
+    it.chains.settle(np.array([0]))
+    assert it.match(1, 2, 3, 4) == blocks[:1]
+
+
+def test_a_step_that_fails_leaves_prompts_of_earlier_ones(it: Fixture) -> None:
+    blocks = it.admit(0, 1, 2, 3, 0)
+    it.write(0, 1, 2, 3)
+    it.commit(0)
+    it.chains.write(np.array([0]))
+    it.write(0, 1, 2, 3, 4)
+    it.chains.abandon()
+    it.register(0)
+    assert it.match(1, 2, 3, 4) == blocks[:1]
+
+
+def test_prompts_that_begin_alike_share_after_their_step(it: Fixture) -> None:
+    first, second = it.admit(0, 1, 2, 3, 4), it.admit(1, 1, 2, 5, 6)
+    it.commit(0, 1)
+    assert it.tables.row_ids(1).tolist() == [first[0], second[1]]
+    assert (it.match(1, 2, 3, 4), it.match(1, 2, 5, 6)) == (first, [first[0], second[1]])
+
+
+def test_a_prompt_that_begins_like_a_cached_one_shares_after_its_step(it: Fixture) -> None:
+    first = it.start(0, 1, 2, 3, 4)
+    it.register(0)
+    it.admit(1, 1, 2, 3, 4)
+    it.commit(1)
+    assert it.tables.row_ids(1).tolist() == first
+
+
+def test_a_prompt_without_known_keys_is_registered_at_once(it: Fixture) -> None:
+    blocks = it.start(0, 1, 2, 3)
+    it.chains.admit(0, 0, 3, None)
+    it.commit(0)
+    assert it.match(1, 2, 3) == blocks[:1]
+
+
+def test_all_that_is_full_is_registered_every_few_steps(it: Fixture) -> None:
+    prompt, decoded = it.admit(0, 1, 2), it.start(1, 3, 4)
+    for _ in range(STEPS_PER_PASS - 1):
+        it.commit(1)
+    assert (it.match(1, 2), it.match(3, 4)) == ([], [])
+    it.commit(1)
+    assert (it.match(1, 2), it.match(3, 4)) == (prompt, decoded)
+    assert not it.chains._first_keys, "keys of prompts that are registered pile up"
 
 
 def test_a_branch_registers_what_it_adds(it: Fixture) -> None:
