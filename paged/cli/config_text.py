@@ -18,16 +18,20 @@ DEFAULT = "default"
 """The configuration that changes nothing."""
 
 
+_OTHERS = {"kernels", "cuda_graph_sizes"}
+
+
 def parse_config(text: str, base: LLMConfig) -> LLMConfig:
     """Change a configuration as a text says.
 
     Names are those of operations, whose value is a kernel as for `--kernel`, and of the fields
-    of `LLMConfig`; `none` is no value, and memory may have a unit.
+    of `LLMConfig` with one value; `none` is no value, and memory may have a unit.
     Raises: ConfigError; KernelSourceError for a kernel that cannot serve.
     """
     from paged.kernel.registry import OP_NAMES, resolve_variant
 
-    kinds = {name: kind for name, kind in get_type_hints(type(base)).items() if name != "kernels"}
+    hints = get_type_hints(type(base))
+    kinds = {name: kind for name, kind in hints.items() if name not in _OTHERS}
     kernels: dict[str, str] = {}
     options: dict[str, object] = {}
     for name, value in _pairs(text):

@@ -51,6 +51,7 @@ def test_a_kernel_stands_beside_those_of_the_base() -> None:
             "kernels=v1",
             "unknown option 'kernels'; expected an operation .*attention.* or an option",
         ),
+        ("cuda_graph_sizes=4", "unknown option 'cuda_graph_sizes'"),
         ("num_threads=x", "num_threads: expected an integer, got 'x'"),
         ("num_threads=0", "num_threads must be at least 1"),
         ("block_size=none", "block_size: expected an integer, got 'none'"),
