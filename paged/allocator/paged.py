@@ -187,9 +187,9 @@ class PagedAllocator:
             if self.swap.is_swapped(row):
                 ids = self.tables.ids[row, self.swap.resident(row).nonzero()[0]]
                 self.swap.forget(row)
-            ids = ids.astype(np.int64)
-            # Leaves first: the queue evicts in the order of release.
-            sequences.append(ids[::-1])
+            # Leaves first: the queue evicts in the order of release. As a copy, for numpy
+            # writes through indices that lie backwards at a fifth of the speed.
+            sequences.append(ids[::-1].astype(np.int64))
         self.pool.drop_all(sequences)
         self._copy_on_write.forget(gone)
         self.tables.give_rows(gone)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import le
-
 import numpy as np
 
 from paged.scheduler.request_state import RequestState
@@ -74,7 +72,7 @@ class SequenceRows:
     def run(self, rows: IndexArray) -> None:
         """Let rows take part in steps, at the place of their requests in the order."""
         keys = [self.owner_of(row).key for row in self.running[-1:].tolist() + rows.tolist()]
-        if all(map(le, keys, keys[1:])):
+        if keys == sorted(keys):
             self.running = np.concatenate([self.running, rows])
         else:
             for row in rows.tolist():

@@ -121,8 +121,8 @@ MUTANTS = (
     Mutant(
         test="test_order_without_a_clock.py",
         source="allocator/paged.py",
-        old="            sequences.append(ids[::-1])\n",
-        new="            sequences.append(ids)\n",
+        old="            sequences.append(ids[::-1].astype(np.int64))\n",
+        new="            sequences.append(ids.astype(np.int64))\n",
     ),
     Mutant(
         test="test_id_used_again.py",
