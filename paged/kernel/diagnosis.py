@@ -11,9 +11,13 @@ from paged.errors import PagedError
 from paged.kernel import nvrtc
 from paged.kernel.backends.cuda import CudaBackend, arch_for
 from paged.kernel.backends.cuda_driver import why_unavailable
+from paged.kernel.backends.host import HostConfig, load_host
 from paged.kernel.backends.host_compiler import find_compiler
+from paged.kernel.backends.host_ops import run_host_op
 from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 from paged.kernel.launch import Backend, LaunchRequest, Pointer, one
+from paged.kernel.plans import Given
+from paged.kernel.registry import find_op
 from paged.kernel.source import KernelSource
 from paged.kernel.toolkit import Toolkit, examine, find_tool, find_toolkit, places, show
 
@@ -70,6 +74,7 @@ def devices() -> Iterator[Verdict]:
 def backends() -> Iterator[Verdict]:
     """Run a small kernel on each backend."""
     yield Verdict(name="reference", is_usable=True, text=f"torch {torch.__version__}")
+    yield _verdict("host", _copy_on_host)
     yield _verdict("interpret", lambda: _run_trial(InterpretBackend(InterpretConfig()), "cpu"))
     yield _verdict("cuda", lambda: _run_trial(CudaBackend(), "cuda"))
 
@@ -112,3 +117,12 @@ def _run_trial(backend: Backend, device: str) -> str:
     if not torch.equal(values.cpu(), 3 * torch.arange(_NUM_VALUES, dtype=torch.int32)):
         raise PagedError(f"a small kernel ran, and computed what it should not: {values}")
     return "runs a small kernel"
+
+
+def _copy_on_host() -> str:
+    host = load_host(HostConfig())
+    pool = torch.arange(4.0 * _NUM_VALUES).view(2, 1, 2, 1, 1, _NUM_VALUES)
+    run_host_op(find_op("copy_blocks"), Given.of((pool, torch.tensor([[0, 1]])), {}), host)
+    if not torch.equal(pool[0], pool[1]):
+        raise PagedError(f"a block was copied, and holds what it should not: {pool}")
+    return f"copies a block with {host.level.name} code; {host.num_threads} threads"

@@ -40,6 +40,7 @@ def test_nvrtc_is_tried_on_every_architecture() -> None:
         (compilers, "host C++", "find_compiler"),
         (compilers, "NVRTC", "find_toolkit"),
         (disassemblers, "nvdisasm", "find_tool"),
+        (backends, "host", "load_host"),
         (backends, "interpret", "InterpretBackend"),
         (backends, "cuda", "CudaBackend"),
     ],
@@ -130,6 +131,16 @@ def test_the_interpreter_runs_the_trial_where_there_is_a_compiler() -> None:
     if not named(compilers())["host C++"].is_usable:
         pytest.skip("no host compiler on this machine")
     assert named(backends())["interpret"].text == "runs a small kernel"
+
+
+def test_a_host_kernel_that_copies_nothing_is_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not named(compilers())["host C++"].is_usable:
+        pytest.skip("no host compiler on this machine")
+    assert named(backends())["host"].is_usable
+    monkeypatch.setattr(diagnosis, "run_host_op", lambda *_: None)
+    verdict = named(backends())["host"]
+    assert not verdict.is_usable
+    assert "holds what it should not" in verdict.text
 
 
 @pytest.mark.gpu
