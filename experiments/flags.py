@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypeVar, get_type_hints
+from dataclasses import Field, dataclass, fields
+from typing import Any, TypeVar, get_type_hints
 
 from experiments.command import Parser
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    OptionsType = TypeVar("OptionsType", bound=DataclassInstance)
+OptionsType = TypeVar("OptionsType")
+"""A frozen dataclass whose fields are annotated with a Flag each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def parse_flags(
     """
     parser = Parser(prog=prog, description=description)
     hints = get_type_hints(kind, include_extras=True)
-    for one in fields(kind):
+    for one in _fields(kind):
         flag: Flag = hints[one.name].__metadata__[0]
         name = flag_name(one.name)
         if one.default is False:
@@ -106,13 +104,13 @@ def parse_flags(
     return kind(**vars(parser.parse_args(arguments)))
 
 
-def command_of(options: DataclassInstance, *, module: str, without: Collection[str]) -> str:
+def command_of(options: object, *, module: str, without: Collection[str]) -> str:
     """Write the command that gives these options: flags that differ from their defaults.
 
     without: fields that decide where results go and how they are made, not what they are.
     """
     words = ["python", "-m", module]
-    for field in fields(options):
+    for field in _fields(options):
         value = getattr(options, field.name)
         if field.name in without or value == field.default:
             continue
@@ -127,3 +125,7 @@ def command_of(options: DataclassInstance, *, module: str, without: Collection[s
 def flag_name(field: str) -> str:
     """Name the flag of a field."""
     return f"--{field.replace('_', '-')}"
+
+
+def _fields(options: Any) -> tuple[Field[Any], ...]:
+    return fields(options)

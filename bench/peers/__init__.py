@@ -1,0 +1,1 @@
+"""End to end: our engine beside others on the same model, requests and threads."""

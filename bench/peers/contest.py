@@ -1,0 +1,107 @@
+"""Rounds of all contestants in turn, and what comes of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Protocol
+
+from bench.peers.entries import Entry
+from bench.peers.load import PeerLoad
+
+# Threads of a library that has just run spin for a fifth of a second or so.
+PAUSE_S = 0.5
+
+
+class Asked(Protocol):
+    """A running contestant: `bench.peer.Peer`."""
+
+    def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
+        """Have one operation run and return its answer."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """What a contestant did: tokens/s of each round, in order.
+
+    floor_tokens_per_s: what reading the weights once for each token would allow, measured
+        beside each round of the single stream; ours only.
+    """
+
+    entry: Entry
+    versions: dict[str, Any]
+    batch_tokens_per_s: list[float] = field(default_factory=list[float])
+    single_tokens_per_s: list[float] = field(default_factory=list[float])
+    floor_tokens_per_s: list[float] = field(default_factory=list[float])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "bits": self.entry.bits,
+            "flags": dict(self.entry.options),
+            "versions": self.versions,
+            "batch_tokens_per_s": self.batch_tokens_per_s,
+            "single_tokens_per_s": self.single_tokens_per_s,
+            "floor_tokens_per_s": self.floor_tokens_per_s,
+        }
+
+
+class WrongOutput(RuntimeError):
+    """A contestant drew another number of tokens than it was asked for."""
+
+
+def run_round(asked: Asked, load: PeerLoad) -> float:
+    """Run one round and return output tokens/s. Raises WrongOutput unless all were drawn."""
+    answer = asked.ask("round", **load.as_dict())
+    if answer["num_drawn"] != load.num_output_tokens:
+        raise WrongOutput(
+            f"expected {load.num_output_tokens} tokens, got {answer['num_drawn']}: this is no"
+            " comparison; look at the worker's flags"
+        )
+    return load.num_output_tokens / answer["seconds"]
+
+
+def run_contest(
+    contestants: Sequence[tuple[Result, Asked]],
+    *,
+    batch: PeerLoad,
+    single: PeerLoad,
+    num_rounds: int,
+    on_round: Callable[[str], object],
+    pause_s: float = PAUSE_S,
+) -> None:
+    """Run every contestant once a round, each round starting with another one.
+
+    A first round counts for nothing. Mutates: the results.
+    """
+    for result, asked in contestants:
+        on_round(f"warm-up: {result.entry.name}")
+        run_round(asked, single)
+        run_round(asked, batch)
+    for number in range(num_rounds):
+        first = number % len(contestants)
+        for result, asked in (*contestants[first:], *contestants[:first]):
+            on_round(f"round {number + 1}: {result.entry.name}")
+            time.sleep(pause_s)
+            result.batch_tokens_per_s.append(run_round(asked, batch))
+            result.single_tokens_per_s.append(run_round(asked, single))
+            if result.entry.peer == "paged":
+                result.floor_tokens_per_s.append(1.0 / asked.ask("floor")["read_s"])
+
+
+def best_of(results: Sequence[Result], peer: str, *, bits: int | None = None) -> Result | None:
+    """Return a peer's fastest configuration of the batch; None where it took no part."""
+    own = [
+        each
+        for each in results
+        if each.entry.peer == peer and (bits is None or each.entry.bits == bits)
+    ]
+    return max(own, key=lambda each: median(each.batch_tokens_per_s), default=None)
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Ours over theirs: the median over rounds, each a pair run close together."""
+    return median(a / b for a, b in zip(ours, theirs, strict=True))
