@@ -12,11 +12,6 @@
 namespace paged_host {
 namespace {
 
-struct Tile {
-    const RowBlock* rows;
-    int64_t index;
-};
-
 template <typename Query, typename Kv>
 class Attention {
 public:
@@ -55,38 +50,62 @@ private:
             const int64_t begin = std::min(a_.query_start[seq], a_.num_tokens);
             const int64_t end = std::min(a_.query_start[seq + 1], a_.num_tokens);
             const int64_t num_rows = (end - begin) * a_.group_size;
-            for (int64_t head = 0; head < a_.num_kv_heads; ++head) {
+            if (num_rows == 0) continue;
+            const int64_t num_heads = heads_at_once(num_rows);
+            for (int64_t head = 0; head < a_.num_kv_heads; head += num_heads) {
                 for (int64_t row = 0; row < num_rows; row += kMaxRows) {
-                    add_block(seq, head, row, std::min(kMaxRows, num_rows - row));
+                    add_block(seq, head, std::min(num_heads, a_.num_kv_heads - head), row,
+                              std::min(kMaxRows, num_rows - row));
                 }
             }
         }
     }
 
-    void add_block(int64_t seq, int64_t kv_head, int64_t first_row, int64_t num_rows) {
+    // KV heads whose keys are read together, as they lie in a block.
+    int64_t heads_at_once(int64_t num_rows) const {
+        const int64_t key_bytes = a_.head_dim * int64_t{sizeof(typename Kv::Storage)};
+        const int64_t most = std::min(kMaxRows / num_rows, kMaxKeyBytes / key_bytes);
+        const int64_t num_groups = ceil_div(a_.num_kv_heads, std::max<int64_t>(1, most));
+        return ceil_div(a_.num_kv_heads, num_groups);
+    }
+
+    void add_block(int64_t seq, int64_t kv_head, int64_t num_heads, int64_t first_row,
+                   int64_t num_rows) {
         const int64_t first = of_blocks_.scoring(seq, kv_head, first_row).begin;
         const int64_t last = of_blocks_.scoring(seq, kv_head, first_row + num_rows - 1).end;
-        RowBlock block{seq, kv_head, first_row, num_rows, 0, 0, num_partials_};
-        if (first < last) {
-            block.first_tile = first / kTileKeys;
-            block.last_tile = ceil_div(last, kTileKeys);
-        }
-        num_partials_ += (block.last_tile - block.first_tile) * num_rows;
+        RowBlock block{seq, kv_head, num_heads, first_row, num_rows, first, last, num_partials_};
+        if (first >= last) block.first_key = block.last_key = 0;
+        num_partials_ += (block.last_tile() - block.first_tile()) * block.all_rows();
+        most_rows_ = std::max(most_rows_, block.all_rows());
         blocks_.push_back(block);
+    }
+
+    // The tiles of blocks [first, last), in order.
+    std::vector<Tile> tiles_of(int64_t first, int64_t last) const {
+        std::vector<Tile> tiles;
+        for (; first < last; ++first) {
+            const RowBlock& block = blocks_[static_cast<size_t>(first)];
+            for (int64_t tile = block.first_tile(); tile < block.last_tile(); ++tile) {
+                tiles.push_back(Tile(block, tile));
+            }
+        }
+        return tiles;
     }
 
     void run_blocks() const {
         const auto num = static_cast<int64_t>(blocks_.size());
         const int64_t chunk = chunk_of(num_threads_, num, 1);
         parallel_for(num_threads_, num, chunk, [&](int64_t i, int64_t end) {
-            Scratch scratch(width_);
+            Scratch scratch(most_rows_, width_);
+            const std::vector<Tile> tiles = tiles_of(i, end);
+            const Tile *tile = tiles.data(), *last = tile + tiles.size();
             for (; i < end; ++i) {
                 const RowBlock& block = blocks_[static_cast<size_t>(i)];
-                of_blocks_.load_queries(block, scratch);
+                of_blocks_.begin(block, scratch);
                 std::vector<Partial> totals = nothing_seen(block, scratch);
-                for (int64_t tile = block.first_tile; tile < block.last_tile; ++tile) {
-                    of_blocks_.compute(block, tile, scratch);
-                    for (int64_t row = 0; row < block.num_rows; ++row) {
+                for (; tile != last && tile->rows == &block; ++tile) {
+                    of_blocks_.compute(*tile, tile + 1 == last ? nullptr : tile + 1, scratch);
+                    for (int64_t row = 0; row < block.all_rows(); ++row) {
                         fold(totals[static_cast<size_t>(row)], of_tile(scratch, row), width_);
                     }
                 }
@@ -97,26 +116,22 @@ private:
 
     // Few blocks, so that tiles are computed apart and folded afterwards.
     void run_tiles() const {
-        std::vector<Tile> tiles;
-        for (const RowBlock& block : blocks_) {
-            for (int64_t tile = block.first_tile; tile < block.last_tile; ++tile) {
-                tiles.push_back(Tile{&block, tile});
-            }
-        }
+        const std::vector<Tile> tiles = tiles_of(0, static_cast<int64_t>(blocks_.size()));
         const auto num_partials = static_cast<size_t>(num_partials_);
         std::vector<float> values(num_partials * static_cast<size_t>(width_));
         std::vector<Partial> partials(num_partials);
         const auto num = static_cast<int64_t>(tiles.size());
         const int64_t chunk = chunk_of(num_threads_, num, 1);
         parallel_for(num_threads_, num, chunk, [&](int64_t i, int64_t end) {
-            Scratch scratch(width_);
+            Scratch scratch(most_rows_, width_);
             for (; i < end; ++i) {
-                const auto [block, index] = tiles[static_cast<size_t>(i)];
-                of_blocks_.load_queries(*block, scratch);
-                of_blocks_.compute(*block, index, scratch);
-                int64_t place = block->first_partial;
-                place += (index - block->first_tile) * block->num_rows;
-                for (int64_t row = 0; row < block->num_rows; ++row, ++place) {
+                const Tile& tile = tiles[static_cast<size_t>(i)];
+                const RowBlock& block = *tile.rows;
+                of_blocks_.begin(block, scratch);
+                of_blocks_.compute(tile, i + 1 == end ? nullptr : &tile + 1, scratch);
+                int64_t place = block.first_partial;
+                place += (tile.index - block.first_tile()) * block.all_rows();
+                for (int64_t row = 0; row < block.all_rows(); ++row, ++place) {
                     Partial& kept = partials[static_cast<size_t>(place)];
                     kept = of_tile(scratch, row);
                     kept.values = std::copy(kept.values, kept.values + width_,
@@ -128,12 +143,12 @@ private:
     }
 
     void fold_tiles(const std::vector<Partial>& partials) const {
-        Scratch scratch(width_);
+        Scratch scratch(most_rows_, width_);
         for (const RowBlock& block : blocks_) {
             std::vector<Partial> totals = nothing_seen(block, scratch);
             int64_t place = block.first_partial;
-            for (int64_t tile = block.first_tile; tile < block.last_tile; ++tile) {
-                for (int64_t row = 0; row < block.num_rows; ++row, ++place) {
+            for (int64_t tile = block.first_tile(); tile < block.last_tile(); ++tile) {
+                for (int64_t row = 0; row < block.all_rows(); ++row, ++place) {
                     fold(totals[static_cast<size_t>(row)], partials[static_cast<size_t>(place)],
                          width_);
                 }
@@ -144,7 +159,7 @@ private:
 
     std::vector<Partial> nothing_seen(const RowBlock& block, Scratch& scratch) const {
         std::vector<Partial> totals;
-        for (int64_t row = 0; row < block.num_rows; ++row) {
+        for (int64_t row = 0; row < block.all_rows(); ++row) {
             totals.push_back(Partial{kMinusInfinity, 0.0f, scratch.total + row * width_});
         }
         return totals;
@@ -155,11 +170,13 @@ private:
     }
 
     void write_block(const RowBlock& block, const std::vector<Partial>& totals) const {
-        for (int64_t row = 0; row < block.num_rows; ++row) {
-            const int64_t head = of_blocks_.query_head(block.kv_head, block.first_row + row);
-            const int64_t token = of_blocks_.token_of(block.seq, block.first_row + row);
+        for (int64_t row = 0; row < block.all_rows(); ++row) {
+            const int64_t kv_head = block.kv_head + row / block.num_rows;
+            const int64_t in_head = block.first_row + row % block.num_rows;
+            const int64_t head = of_blocks_.query_head(kv_head, in_head);
+            const int64_t token = of_blocks_.token_of(block.seq, in_head);
             write(token * a_.num_q_heads + head, head, totals[static_cast<size_t>(row)],
-                  of_blocks_.kv_scale(1, block.kv_head), true);
+                  of_blocks_.kv_scale(1, kv_head), true);
         }
     }
 
@@ -181,7 +198,8 @@ private:
         auto* out = static_cast<typename Query::Storage*>(a_.out) + place * a_.head_dim;
         const bool is_empty = keep == 0.0f;
         for (int64_t i = 0; i < a_.head_dim; ++i) {
-            out[i] = Query::from_float(is_empty ? 0.0f : total.values[i] * keep * value_scale);
+            const float value = is_empty ? 0.0f : total.values[place_of<Kv>(i)] * keep;
+            out[i] = Query::from_float(value * value_scale);
         }
     }
 
@@ -191,6 +209,7 @@ private:
     int64_t width_;
     std::vector<RowBlock> blocks_;
     int64_t num_partials_ = 0;
+    int64_t most_rows_ = 0;
 };
 
 }  // namespace

@@ -1,58 +1,10 @@
-// A block of rows of attention: up to kMaxRows (token, head) pairs of one sequence and one KV head,
-// so that a key is loaded once for all query heads that share it.
+// A block of rows of attention: (token, head) pairs of one sequence and some KV heads, so that a
+// key is loaded once for all query heads that share it, and keys are read as they lie in a block.
 #pragma once
-#include <algorithm>
-#include <type_traits>
-#include <vector>
-
-#include "attention_tile.h"
+#include "attention_work.h"
 #include "cache_rows.h"
-#include "pool.h"
 
 namespace paged_host {
-
-constexpr int64_t kTileKeys = 256;
-constexpr int64_t kMaxRows = 32;
-// Values of so many keys stay in the L1 cache while rows pass by.
-constexpr int64_t kStripKeys = 32;
-static_assert(kTileKeys % kStripKeys == 0 && kStripKeys % kLanes == 0, "strips fill a tile");
-
-// Rows [first_row, first_row + num_rows) of (token of the sequence) * group_size + head.
-struct RowBlock {
-    int64_t seq;
-    int64_t kv_head;
-    int64_t first_row;
-    int64_t num_rows;
-    int64_t first_tile;
-    int64_t last_tile;     // half open
-    int64_t first_partial; // where its tiles are kept if they are computed apart
-};
-
-// One thread's memory for a block of rows.
-class Scratch {
-public:
-    explicit Scratch(int64_t width) : floats_(static_cast<size_t>(size_of(width))) {
-        float* at = floats_.data();
-        query = take(at, kMaxRows * width);
-        tile = take(at, kMaxRows * width);
-        total = take(at, kMaxRows * width);
-        scores = take(at, kMaxRows * kTileKeys);
-        strip = take(at, kStripKeys * width);
-    }
-    float *query, *tile, *total, *scores, *strip;
-    const float* floats[kStripKeys];
-    float largest[kMaxRows], sum[kMaxRows];
-
-private:
-    static int64_t size_of(int64_t width) {
-        return 3 * kMaxRows * width + kMaxRows * kTileKeys + kStripKeys * width;
-    }
-    static float* take(float*& at, int64_t num) {
-        at += num;
-        return at - num;
-    }
-    std::vector<float> floats_;
-};
 
 // What every block of a call has in common.
 template <typename Query, typename Kv>
@@ -62,11 +14,10 @@ public:
 
     explicit BlockAttention(const AttentionParams& args)
         : a_(args),
-          width_(ceil_div(args.head_dim, kLanes) * kLanes),
-          is_direct_(std::is_same_v<Kv, Float32> && args.kv_pool_stride[5] == 1 &&
-                     args.head_dim % kLanes == 0) {}
+          width_(ceil_div(args.head_dim, kPair) * kPair),
+          is_whole_(args.kv_pool_stride[5] == 1 && args.head_dim % kPair == 0) {}
 
-    // Floats of a row: head_dim, rounded up to whole vectors.
+    // Floats of a row: head_dim, rounded up to whole pairs of vectors.
     int64_t width() const { return width_; }
 
     int64_t query_head(int64_t kv_head, int64_t row) const {
@@ -98,125 +49,194 @@ public:
         return scale == nullptr ? 1.0f : *scale;
     }
 
-    void load_queries(const RowBlock& block, Scratch& scratch) const {
+    // Sets the queries of a block, and what each row sees.
+    void begin(const RowBlock& block, Scratch& scratch) const {
         const auto* query = static_cast<const typename Query::Storage*>(a_.query);
-        for (int64_t row = 0; row < block.num_rows; ++row) {
-            const int64_t token = token_of(block.seq, block.first_row + row);
-            const int64_t head = query_head(block.kv_head, block.first_row + row);
-            to_floats<Query>(query + token * a_.query_stride[0] + head * a_.query_stride[1],
-                             a_.query_stride[2], a_.head_dim, scratch.query + row * width_);
+        std::fill(scratch.query, scratch.query + block.all_rows() * width_, 0.0f);
+        for (int64_t i = 0; i < block.all_rows(); ++i) {
+            const int64_t kv_head = block.kv_head + i / block.num_rows;
+            const int64_t row = block.first_row + i % block.num_rows;
+            const auto* from = query + token_of(block.seq, row) * a_.query_stride[0] +
+                               query_head(kv_head, row) * a_.query_stride[1];
+            for (int64_t d = 0; d < a_.head_dim; ++d) {
+                scratch.query[i * width_ + place_of<Kv>(d)] =
+                    Query::to_float(from[d * a_.query_stride[2]]);
+            }
+            scratch.scoring[i] = scoring(block.seq, kv_head, row);
         }
     }
 
-    // Sets the tile's part of each row: scratch.largest, sum and tile.
-    void compute(const RowBlock& block, int64_t tile, Scratch& scratch) const {
-        Scoring rows[kMaxRows];
-        int64_t first = (tile + 1) * kTileKeys, last = tile * kTileKeys;
-        for (int64_t row = 0; row < block.num_rows; ++row) {
-            rows[row] = scoring(block.seq, block.kv_head, block.first_row + row);
-            const int64_t begin = std::max(rows[row].begin, tile * kTileKeys);
-            const int64_t end = std::min(rows[row].end, (tile + 1) * kTileKeys);
-            if (begin < end) {
-                first = std::min(first, begin);
-                last = std::max(last, end);
-            }
-        }
+    // Sets the tile's part of each row: scratch.largest, sum and tile. Meanwhile asks for what the
+    // next tile will read, if there is one.
+    void compute(const Tile& tile, const Tile* next, Scratch& scratch) const {
+        const RowBlock& block = *tile.rows;
         const Stored* keys[kTileKeys];
-        const int64_t begin = first / kLanes * kLanes;
-        find_keys(block, first, last, keys + (first - begin));
-        multiply(block, begin, first, last, keys, scratch);
-        for (int64_t row = 0; row < block.num_rows; ++row) {
+        find_keys(tile, keys);
+        Ahead ahead(*this, next);
+        for_strips(tile, [&](int64_t head, int64_t key, int64_t num) {
+            multiply(tile, key, keys + key, head, num, scratch);
+            ahead.prefetch();
+        });
+        for (int64_t row = 0; row < block.all_rows(); ++row) {
             float* scores = scratch.scores + row * kTileKeys;
-            const float largest = first < last ? score(rows[row], begin, last - begin, scores)
-                                               : kMinusInfinity;
+            const float largest = score(scratch.scoring[row], tile.begin(), tile.num(), scores);
             scratch.largest[row] = largest;
-            if (largest != kMinusInfinity) scratch.sum[row] = weigh(largest, last - begin, scores);
+            if (largest != kMinusInfinity) scratch.sum[row] = weigh(largest, tile.num(), scores);
         }
-        std::fill(scratch.tile, scratch.tile + block.num_rows * width_, 0.0f);
-        add_strips(block, rows, begin, first, last, keys, scratch);
+        std::fill(scratch.tile, scratch.tile + block.all_rows() * width_, 0.0f);
+        for_strips(tile, [&](int64_t head, int64_t key, int64_t num) {
+            add(tile, key, keys + key, head, num, scratch);
+            ahead.prefetch();
+        });
     }
 
 private:
-    // Sets where the keys [first, last) lie.
-    void find_keys(const RowBlock& block, int64_t first, int64_t last, const Stored** keys) const {
-        const long long* stride = a_.kv_pool_stride;
-        const auto* pool = static_cast<const Stored*>(a_.kv_pool) + a_.layer * stride[1] +
-                           block.kv_head * stride[3];
-        int64_t entry = first / a_.block_size, slot = first % a_.block_size;
-        const int* table = a_.block_tables + block.seq * int64_t{a_.max_blocks};
-        for (int64_t key = first; key < last; ++entry, slot = 0) {
-            const Stored* at = pool + table[entry] * stride[0] + slot * stride[4];
-            for (; slot < a_.block_size && key < last; ++slot, ++key, at += stride[4]) *keys++ = at;
+    // Asks for the rows of a tile, a strip of a head at a time, in the order they lie in blocks.
+    class Ahead {
+    public:
+        Ahead(const BlockAttention& of, const Tile* tile) : of_(of) {
+            if (tile == nullptr) return;
+            num_heads_ = tile->rows->num_heads;
+            num_keys_ = tile->num();
+            of.find_keys(*tile, keys_);
         }
-    }
-
-    // Points at num vectors as floats, converted into the scratch's strip where they are not.
-    void as_floats(const Stored* const* stored, int64_t offset, int64_t num,
-                   Scratch& scratch) const {
-        for (int64_t i = 0; i < num; ++i) {
-            if constexpr (std::is_same_v<Kv, Float32>) {
-                if (is_direct_) {
-                    scratch.floats[i] = stored[i] + offset;
-                    continue;
+        void prefetch() {
+            if (key_ >= num_keys_) return;
+            constexpr int64_t kLineBytes = 64, kLine = kLineBytes / int64_t{sizeof(Stored)};
+            const int64_t offset = strip_ / num_heads_ * of_.a_.kv_pool_stride[2] +
+                                   strip_ % num_heads_ * of_.a_.kv_pool_stride[3];
+            const int64_t last = std::min(key_ + kStripKeys, num_keys_);
+            for (int64_t key = key_; key < last; ++key) {
+                for (int64_t i = 0; i < of_.a_.head_dim; i += kLine) {
+                    __builtin_prefetch(keys_[key] + offset + i);
                 }
             }
-            float* to = scratch.strip + i * width_;
-            to_floats<Kv>(stored[i] + offset, a_.kv_pool_stride[5], a_.head_dim, to);
-            scratch.floats[i] = to;
+            if (++strip_ == 2 * num_heads_) {
+                strip_ = 0;
+                key_ += kStripKeys;
+            }
+        }
+
+    private:
+        const BlockAttention& of_;
+        const Stored* keys_[kTileKeys];
+        int64_t num_heads_ = 0, num_keys_ = 0, strip_ = 0, key_ = 0;
+    };
+
+    // Sets where the keys of a tile lie from its begin on, those of its first KV head.
+    void find_keys(const Tile& tile, const Stored** keys) const {
+        const long long* stride = a_.kv_pool_stride;
+        const auto* pool = static_cast<const Stored*>(a_.kv_pool) + a_.layer * stride[1] +
+                           tile.rows->kv_head * stride[3];
+        int64_t entry = tile.first / a_.block_size, slot = tile.first % a_.block_size;
+        const int* table = a_.block_tables + tile.rows->seq * int64_t{a_.max_blocks};
+        const Stored** to = keys + (tile.first - tile.begin());
+        for (int64_t key = tile.first; key < tile.last; ++entry, slot = 0) {
+            const Stored* at = pool + table[entry] * stride[0] + slot * stride[4];
+            for (; slot < a_.block_size && key < tile.last; ++slot, ++key, at += stride[4]) {
+                *to++ = at;
+            }
+        }
+        // careful: entries of the table for keys that nobody sees are undefined
+        std::fill(keys, keys + (tile.first - tile.begin()), keys[tile.first - tile.begin()]);
+        std::fill(to, keys + tile.num(), to[-1]);
+    }
+
+    // Calls body(head, key, num_keys) for all strips of a tile, keys counted from its begin.
+    template <typename Body>
+    static void for_strips(const Tile& tile, Body&& body) {
+        for (int64_t key = 0; key < tile.num(); key += kStripKeys) {
+            const int64_t num = std::min(kStripKeys, tile.num() - key);
+            for (int64_t head = 0; head < tile.rows->num_heads; ++head) body(head, key, num);
         }
     }
 
-    // Products of all rows with the keys of [first, last), which start at `begin` in `keys`.
-    void multiply(const RowBlock& block, int64_t begin, int64_t first, int64_t last,
-                  const Stored* const* keys, Scratch& scratch) const {
-        for (int64_t group = begin; group < last; group += kLanes) {
-            const Stored* wanted[kLanes];
-            for (int64_t i = 0; i < kLanes; ++i) {
-                // careful: entries of the table for keys that nobody sees are undefined
-                wanted[i] = keys[std::clamp(group + i, first, last - 1) - begin];
-            }
-            prefetch(keys + (group - begin), last - group);
-            as_floats(wanted, 0, kLanes, scratch);
-            for (int64_t row = 0; row < block.num_rows; ++row) {
-                const Vec products = dot_keys(scratch.query + row * width_, scratch.floats, width_);
-                store(scratch.scores + row * kTileKeys + group - begin, products);
-            }
+    bool is_direct(const RowBlock& block) const {
+        return is_whole_ && (std::is_same_v<Kv, Float32> || block.num_rows <= kDirectRows);
+    }
+
+    // Products of the rows of a head with the keys from `place` in the tile on.
+    void multiply(const Tile& tile, int64_t place, const Stored* const* keys, int64_t head,
+                  int64_t num_keys, Scratch& scratch) const {
+        const RowBlock& block = *tile.rows;
+        const int64_t offset = head * a_.kv_pool_stride[3], first = head * block.num_rows;
+        const auto run = [&](auto type, const auto* const* rows, int64_t shift) {
+            using Key = decltype(type);
+            for_rows<Key>(block.num_rows, [&](const auto& kernels, int64_t row, int64_t) {
+                kernels.multiply_keys(scratch.query + (first + row) * width_, rows, shift, num_keys,
+                                      width_, scratch.scores + (first + row) * kTileKeys + place);
+            });
+        };
+        if (is_direct(block)) return run(Kv{}, keys, offset);
+        to_floats(keys, offset, num_keys, scratch);
+        run(Float32{}, scratch.strip_rows, 0);
+    }
+
+    // Adds the values from `place` in the tile on to the rows of a head.
+    void add(const Tile& tile, int64_t place, const Stored* const* keys, int64_t head,
+             int64_t num_keys, Scratch& scratch) const {
+        const RowBlock& block = *tile.rows;
+        const int64_t offset = head * a_.kv_pool_stride[3] + a_.kv_pool_stride[2];
+        const int64_t first = head * block.num_rows;
+        const auto run = [&](auto type, const auto* const* values, int64_t shift) {
+            using Value = decltype(type);
+            for_rows<Value>(block.num_rows, [&](const auto& kernels, int64_t row, int64_t num) {
+                add_to_rows<Value>(kernels, first + row, num, values, shift,
+                                   tile.begin() + place, num_keys, scratch, place);
+            });
+        };
+        if (is_direct(block)) return run(Kv{}, keys, offset);
+        to_floats(keys, offset, num_keys, scratch);
+        run(Float32{}, scratch.strip_rows, 0);
+    }
+
+    // Adds what all of a few rows see at once, and what not all of them see one by one.
+    template <typename Value, typename Kernels>
+    void add_to_rows(const Kernels& kernels, int64_t row, int64_t num_rows,
+                     const typename Value::Storage* const* values, int64_t offset, int64_t key,
+                     int64_t num_keys, Scratch& scratch, int64_t place) const {
+        const Scoring* scoring = scratch.scoring + row;
+        const auto add_keys = [&](const Kernels& how, int64_t i, int64_t low, int64_t high) {
+            low = std::max(low, key);
+            high = std::min(high, key + num_keys);
+            if (low >= high) return;
+            how.add_values(scratch.scores + (row + i) * kTileKeys + place + (low - key),
+                           values + (low - key), offset, high - low, width_,
+                           scratch.tile + (row + i) * width_);
+        };
+        // both ends grow with the position
+        const int64_t to = scoring[0].end, from = std::min(scoring[num_rows - 1].begin, to);
+        const auto& single = row_kernels<Value>(1);
+        for (int64_t i = 0; i < num_rows; ++i) add_keys(single, i, scoring[i].begin, from);
+        add_keys(kernels, 0, from, to);
+        for (int64_t i = 0; i < num_rows; ++i) {
+            add_keys(single, i, std::max(to, scoring[i].begin), scoring[i].end);
         }
     }
 
-    // Asks for the keys of the group after next, and for the values of this one.
-    void prefetch(const Stored* const* keys, int64_t num_keys) const {
-        constexpr int64_t kAhead = 2 * kLanes, kLineBytes = 64;
-        const int64_t line = kLineBytes / int64_t{sizeof(Stored)};
-        for (int64_t i = 0; i < kLanes && i < num_keys; ++i) {
-            for (int64_t d = 0; d < a_.head_dim; d += line) {
-                __builtin_prefetch(keys[i] + a_.kv_pool_stride[2] + d, 0, 2);
-                if (i + kAhead < num_keys) __builtin_prefetch(keys[i + kAhead] + d);
-            }
+    // Calls body(kernels, first_row, num_rows) for all rows, a few at a time.
+    template <typename Type, typename Body>
+    static void for_rows(int64_t num_rows, Body&& body) {
+        const int64_t num_groups = ceil_div(num_rows, kRowsAtOnce);
+        for (int64_t group = 0; group < num_groups; ++group) {
+            const int64_t row = num_rows * group / num_groups;
+            const int64_t num = num_rows * (group + 1) / num_groups - row;
+            body(row_kernels<Type>(num), row, num);
         }
     }
 
-    void add_strips(const RowBlock& block, const Scoring* rows, int64_t begin, int64_t first,
-                    int64_t last, const Stored* const* keys, Scratch& scratch) const {
-        for (int64_t key = first; key < last;) {
-            const int64_t end = std::min(last, (key / kStripKeys + 1) * kStripKeys);
-            as_floats(keys + (key - begin), a_.kv_pool_stride[2], end - key, scratch);
-            for (int64_t row = 0; row < block.num_rows; ++row) {
-                if (scratch.largest[row] == kMinusInfinity) continue;
-                const int64_t from = std::max(key, rows[row].begin);
-                const int64_t to = std::min(end, rows[row].end);
-                if (from >= to) continue;
-                add_values(scratch.scores + row * kTileKeys + (from - begin),
-                           scratch.floats + (from - key), to - from, width_,
-                           scratch.tile + row * width_);
-            }
-            key = end;
+    void to_floats(const Stored* const* stored, int64_t offset, int64_t num,
+                   Scratch& scratch) const {
+        for (int64_t i = 0; i < num; ++i) {
+            to_vectors<Kv>(stored[i] + offset, a_.kv_pool_stride[5], a_.head_dim, width_,
+                           scratch.strip + i * width_);
         }
     }
 
     const AttentionParams& a_;
     int64_t width_;
-    bool is_direct_;
+    // Rows of the pool are whole pairs of vectors, side by side.
+    bool is_whole_;
 };
 
 }  // namespace paged_host

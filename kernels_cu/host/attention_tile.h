@@ -1,160 +1,168 @@
-// What a row of attention does with keys and values that are floats, in rows of whole vectors.
+// What rows of attention do with a few keys and values.
 //
 // A score is one key's and one row's alone, and values are added key by key: neither depends on
-// which other keys and rows are computed beside it.
+// which other keys and rows are computed beside it, nor on whether they were floats before.
 #pragma once
-#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "row_vectors.h"
 #include "vec_math.h"
 
 namespace paged_host {
 
+constexpr int64_t kTileKeys = 128;
+// Keys whose products a row sums up at once.
+constexpr int kKeysAtOnce = 4;
+// Rows that share a key while it is in registers: their sums fill the 16 or 32 there are.
+constexpr int kRowsAtOnce = kLanes == 16 ? 6 : 3;
+static_assert(kLanes % kKeysAtOnce == 0, "a vector of scores is made of whole groups of keys");
+
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-// Parts of kPart lanes: the even ones of a, then of b within each pair, plus the odd ones likewise.
-template <int kPart, int... kLane>
-PAGED_INLINE Vec add_halves(Vec a, Vec b, std::integer_sequence<int, kLane...>) {
+// Within each 128 bits: two lanes of a and two of b, the first or the last ones of each; in turn
+// (a b a b), or those of a first.
+template <bool kLast, bool kInTurn, int... kLane>
+PAGED_INLINE Vec pick(Vec a, Vec b, std::integer_sequence<int, kLane...>) {
     constexpr auto from = [](int lane) {
-        const int pair = lane / (2 * kPart), within = lane % (2 * kPart);
-        return (within < kPart ? 0 : kLanes) + pair * 2 * kPart + within % kPart;
+        const int part = lane / 4 * 4, within = lane % 4;
+        const int of = kInTurn ? within % 2 : within / 2, at = kInTurn ? within / 2 : within % 2;
+        return of * kLanes + part + at + 2 * kLast;
     };
-    const Vec even = __builtin_shufflevector(a, b, from(kLane)...);
-    const Vec odd = __builtin_shufflevector(a, b, (from(kLane) + kPart)...);
-    return even + odd;
+    return __builtin_shufflevector(a, b, from(kLane)...);
 }
 
-// Lane i of the result is the sum of the lanes of sums[i].
-template <int kCount = kLanes>
-PAGED_INLINE Vec sum_each(const Vec* sums) {
-    if constexpr (kCount == 1) {
-        return sums[0];
-    } else {
-        const Vec first = sum_each<kCount / 2>(sums);
-        const Vec second = sum_each<kCount / 2>(sums + kCount / 2);
-        return add_halves<kCount / 2>(first, second, std::make_integer_sequence<int, kLanes>());
+template <bool kInTurn>
+PAGED_INLINE Vec add_halves(Vec a, Vec b) {
+    constexpr auto kAll = std::make_integer_sequence<int, kLanes>();
+    return pick<false, kInTurn>(a, b, kAll) + pick<true, kInTurn>(a, b, kAll);
+}
+
+using KeyVec = float __attribute__((vector_size(4 * kKeysAtOnce)));
+
+// Stores the sums of the lanes of each.
+PAGED_INLINE void store_sums(const Vec (&sums)[kKeysAtOnce], float* to) {
+    // halves of 128 bits onto each other, for two and then four of the sums at once
+    const Vec parts = add_halves<false>(add_halves<true>(sums[0], sums[1]),
+                                        add_halves<true>(sums[2], sums[3]));
+    KeyVec total = load<KeyVec>(&parts);
+    for (int i = 1; i < kLanes / kKeysAtOnce; ++i) {
+        total += load<KeyVec>(reinterpret_cast<const KeyVec*>(&parts) + i);
     }
+    store(to, total);
 }
 
-// Products of a query [width] with kLanes keys. One chain for each key from element 0 up.
-inline Vec dot_keys(const float* query, const float* const* keys, int64_t width) {
-    Vec sums[kLanes]{};
-    for (int64_t i = 0; i < width; i += kLanes) {
-        const Vec value = load<Vec>(query + i);
-#pragma GCC unroll 16
-        for (int key = 0; key < kLanes; ++key) {
-            sums[key] = fma(value, load<Vec>(keys[key] + i), sums[key]);
+template <typename Key, int kHalf, int kRows>
+PAGED_INLINE void multiply_half(const float* queries, int64_t width,
+                                const typename Key::Storage* const* keys, int64_t offset,
+                                Vec (&sums)[kRows][kKeysAtOnce]) {
+    Vec query[kRows];
+    for (int row = 0; row < kRows; ++row) {
+        query[row] = load<Vec>(queries + row * width + kHalf * kLanes);
+    }
+#pragma GCC unroll 4
+    for (int key = 0; key < kKeysAtOnce; ++key) {
+        const Vec value = load_half<Key, kHalf>(keys[key] + offset);
+#pragma GCC unroll 6
+        for (int row = 0; row < kRows; ++row) {
+            sums[row][key] = fma(query[row], value, sums[row][key]);
         }
     }
-    return sum_each(sums);
 }
 
-// sum [kVectors vectors] += weights[key] * values[key], key by key.
-template <int kVectors>
-void add_values_of(const float* weights, const float* const* values, int64_t num_keys,
-                   int64_t offset, float* sum) {
-    Vec total[kVectors];
-    for (int i = 0; i < kVectors; ++i) total[i] = load<Vec>(sum + offset + i * kLanes);
+// Products of queries [kRows][width] with keys, offset elements after where they point, in
+// scores [kRows][kTileKeys]. Each is one chain from vector 0 up. num_keys counts whole groups of
+// kKeysAtOnce.
+template <typename Key, int kRows>
+void multiply_keys(const float* queries, const typename Key::Storage* const* keys, int64_t offset,
+                   int64_t num_keys, int64_t width, float* scores) {
+    for (int64_t first = 0; first < num_keys; first += kKeysAtOnce) {
+        Vec sums[kRows][kKeysAtOnce]{};
+        for (int64_t i = 0; i < width; i += kPair) {
+            multiply_half<Key, 0>(queries + i, width, keys + first, offset + i, sums);
+            multiply_half<Key, 1>(queries + i, width, keys + first, offset + i, sums);
+        }
+#pragma GCC unroll 6
+        for (int row = 0; row < kRows; ++row) {
+            store_sums(sums[row], scores + row * kTileKeys + first);
+        }
+    }
+}
+
+// totals [kRows][width] += weights [kRows][kTileKeys] * values [num_keys], key by key, for kPairs
+// pairs of vectors. Values lie offset elements after where they point.
+template <typename Value, int kRows, int kPairs>
+void add_slice(const float* weights, const typename Value::Storage* const* values, int64_t offset,
+               int64_t num_keys, int64_t width, float* totals) {
+    Vec sums[kRows][2 * kPairs];
+    for (int row = 0; row < kRows; ++row) {
+        for (int i = 0; i < 2 * kPairs; ++i) {
+            sums[row][i] = load<Vec>(totals + row * width + i * kLanes);
+        }
+    }
     for (int64_t key = 0; key < num_keys; ++key) {
-        const Vec weight = broadcast(weights[key]);
-        const float* value = values[key] + offset;
-#pragma GCC unroll 8
-        for (int i = 0; i < kVectors; ++i) {
-            total[i] = fma(weight, load<Vec>(value + i * kLanes), total[i]);
+        Vec weight[kRows];
+        for (int row = 0; row < kRows; ++row) {
+            weight[row] = broadcast(weights[row * kTileKeys + key]);
+        }
+        const auto* value = values[key] + offset;
+#pragma GCC unroll 4
+        for (int pair = 0; pair < kPairs; ++pair) {
+            const Vec first = load_half<Value, 0>(value + pair * kPair);
+#pragma GCC unroll 6
+            for (int row = 0; row < kRows; ++row) {
+                sums[row][2 * pair] = fma(weight[row], first, sums[row][2 * pair]);
+            }
+            const Vec second = load_half<Value, 1>(value + pair * kPair);
+#pragma GCC unroll 6
+            for (int row = 0; row < kRows; ++row) {
+                sums[row][2 * pair + 1] = fma(weight[row], second, sums[row][2 * pair + 1]);
+            }
         }
     }
-    for (int i = 0; i < kVectors; ++i) store(sum + offset + i * kLanes, total[i]);
-}
-
-inline void add_values(const float* weights, const float* const* values, int64_t num_keys,
-                       int64_t width, float* sum) {
-    constexpr int kMost = 8;
-    int64_t offset = 0;
-    for (; offset + kMost * kLanes <= width; offset += kMost * kLanes) {
-        add_values_of<kMost>(weights, values, num_keys, offset, sum);
-    }
-    for (; offset + 4 * kLanes <= width; offset += 4 * kLanes) {
-        add_values_of<4>(weights, values, num_keys, offset, sum);
-    }
-    for (; offset < width; offset += kLanes) {
-        add_values_of<1>(weights, values, num_keys, offset, sum);
+    for (int row = 0; row < kRows; ++row) {
+        for (int i = 0; i < 2 * kPairs; ++i) {
+            store(totals + row * width + i * kLanes, sums[row][i]);
+        }
     }
 }
 
-// tanh to a few units in the last place of 1.
-PAGED_INLINE Vec tanh(Vec x) { return 1.0f - 2.0f / (exp(x + x) + 1.0f); }
+template <typename Value, int kRows>
+void add_values(const float* weights, const typename Value::Storage* const* values, int64_t offset,
+                int64_t num_keys, int64_t width, float* totals) {
+    // Enough sums to hide the latency of an addition, and no more than registers hold: g++ keeps
+    // the mask of bfloat16 in one.
+    constexpr bool kIsFull = kRows > 2 && std::is_same_v<Value, Bfloat16>;
+    constexpr int kPairs = kRows == 1 ? 4 : kIsFull ? 1 : 2;
+    int64_t i = 0;
+    for (; i + kPairs * kPair <= width; i += kPairs * kPair) {
+        add_slice<Value, kRows, kPairs>(weights, values, offset + i, num_keys, width, totals + i);
+    }
+    for (; i < width; i += kPair) {
+        add_slice<Value, kRows, 1>(weights, values, offset + i, num_keys, width, totals + i);
+    }
+}
 
-PAGED_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
-
-// How the row at a position scores keys.
-struct Scoring {
-    float scale;
-    float softcap;  // 0: none
-    float slope;    // of ALiBi
-    int64_t position;
-    // The keys it sees.
-    int64_t begin, end;
+// The instances for a number of rows.
+template <typename Stored>
+struct RowKernels {
+    void (*multiply_keys)(const float* queries, const Stored* const* keys, int64_t offset,
+                          int64_t num_keys, int64_t width, float* scores);
+    void (*add_values)(const float* weights, const Stored* const* values, int64_t offset,
+                       int64_t num_keys, int64_t width, float* totals);
 };
 
-// Turns products [num_keys] with the keys from first_key on into scores, minus infinity where the
-// row does not see the key, and returns the largest.
-inline float score(const Scoring& row, int64_t first_key, int64_t num_keys, float* products) {
-    IntVec lane;
-    for (int i = 0; i < kLanes; ++i) lane[i] = i;
-    Vec largest = broadcast(kMinusInfinity);
-    for (int64_t i = 0; i < num_keys; i += kLanes) {
-        Vec value = load<Vec>(products + i) * row.scale;
-        if (row.softcap > 0.0f) value = row.softcap * tanh(value / row.softcap);
-        const IntVec ahead = lane + static_cast<int32_t>(first_key + i - row.position);
-        if (row.slope != 0.0f) value += row.slope * __builtin_convertvector(ahead, Vec);
-        const auto begin = static_cast<int32_t>(row.begin - row.position);
-        const auto end = static_cast<int32_t>(row.end - row.position);
-        value = (ahead >= begin) & (ahead < end) ? value : broadcast(kMinusInfinity);
-        store(products + i, value);
-        largest = max(value, largest);
-    }
-    float most = kMinusInfinity;
-    for (int i = 0; i < kLanes; ++i) most = largest[i] > most ? largest[i] : most;
-    return most;
+template <typename Type, int... kRow>
+const RowKernels<typename Type::Storage>& row_kernels(int64_t num_rows,
+                                                      std::integer_sequence<int, kRow...>) {
+    static constexpr RowKernels<typename Type::Storage> kKernels[] = {
+        {multiply_keys<Type, kRow + 1>, add_values<Type, kRow + 1>}...};
+    return kKernels[num_rows - 1];
 }
 
-// Turns scores [num_keys] into weights e^(score - largest) and returns their sum.
-inline float weigh(float largest, int64_t num_keys, float* scores) {
-    Vec sum{};
-    for (int64_t i = 0; i < num_keys; i += kLanes) {
-        const Vec weight = exp(load<Vec>(scores + i) - largest);
-        store(scores + i, weight);
-        sum += weight;
-    }
-    return sum_lanes(sum);
-}
-
-// A row's softmax over some keys: the values are weighed relative to the largest score.
-struct Partial {
-    float largest;
-    float sum;
-    float* values;  // [width]
-};
-
-// total becomes total and next together.
-inline void fold(Partial& total, const Partial& next, int64_t width) {
-    if (next.largest == kMinusInfinity) return;
-    if (total.largest == kMinusInfinity) {
-        total.largest = next.largest;
-        total.sum = next.sum;
-        std::copy(next.values, next.values + width, total.values);
-        return;
-    }
-    const float largest = next.largest > total.largest ? next.largest : total.largest;
-    const float keep = exp(broadcast(total.largest - largest))[0];
-    const float add = exp(broadcast(next.largest - largest))[0];
-    total.largest = largest;
-    total.sum = total.sum * keep + next.sum * add;
-    for (int64_t i = 0; i < width; i += kLanes) {
-        const Vec kept = load<Vec>(total.values + i) * keep;
-        store(total.values + i, fma(load<Vec>(next.values + i), broadcast(add), kept));
-    }
+template <typename Type>
+const RowKernels<typename Type::Storage>& row_kernels(int64_t num_rows) {
+    return row_kernels<Type>(num_rows, std::make_integer_sequence<int, kRowsAtOnce>());
 }
 
 }  // namespace paged_host

@@ -6,6 +6,8 @@ the likeliest token, and others go on with temperature, min-p, top-k, top-p and 
 The draw inverts the cumulative distribution in the order of ids at a number that depends
 on seed, sequence and place alone (see `philox`). Each row's arithmetic has a fixed order,
 so its token is the same whatever rows stand beside it, and in whatever order they do.
+On the CPU the host kernel does all after the penalties; torch, which serves elsewhere and where
+there is none, is its reference.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from paged.engine.host_sampling import HostSampler, find_sampler
 from paged.engine.logprobs import Logprobs, check_best, logprobs_of
 from paged.engine.penalties import add, penalize
 from paged.engine.philox import uniforms
-from paged.engine.sample_rows import SampleRows
+from paged.engine.sample_rows import FloatArray, SampleRows
 from paged.engine.truncation import least_in_nucleus, least_scores
+from paged.kernel.choice import current_choices
 from paged.types import IndexArray, TokenArray
 
 # Logits that are worked on at once: what a core's cache holds, and on a GPU a bound on memory.
@@ -45,17 +49,32 @@ def sample(logits: torch.Tensor, rows: SampleRows) -> Sampled:
     Raises: BadLogits if a row has no finite best token (NaN, or infinity).
     """
     scores = _changed(logits, rows)
+    kernel = find_sampler(current_choices().host) if scores.is_cpu else None
+    tokens = _drawn(scores, rows) if kernel is None else _drawn_by(kernel, scores, rows)
+    return Sampled(tokens=tokens, logprobs=_logprobs(logits, rows, tokens))
+
+
+def _drawn_by(kernel: HostSampler, scores: torch.Tensor, rows: SampleRows) -> TokenArray:
+    numbers = np.zeros(len(scores))
+    drawn = np.flatnonzero(rows.temperature > 0.0)
+    if len(drawn):
+        numbers[drawn] = _numbers(rows, drawn)
+    tokens, best = kernel.draw(scores, rows, numbers)
+    check_best(best)
+    return tokens
+
+
+def _drawn(scores: torch.Tensor, rows: SampleRows) -> TokenArray:
     tokens = _best_ids(scores)
     best = scores.gather(1, tokens[:, None])
     check_best(best[:, 0])
     drawn = np.flatnonzero(rows.temperature > 0.0)
-    step = max(1, _CHUNK_ELEMENTS[logits.device.type] // logits.shape[1])
+    step = max(1, _CHUNK_ELEMENTS[scores.device.type] // scores.shape[1])
     for start in range(0, len(drawn), step):
         part = drawn[start : start + step]
-        places = torch.as_tensor(part, device=logits.device)
+        places = torch.as_tensor(part, device=scores.device)
         tokens[places] = _draw(scores[places] - best[places], rows, part)
-    chosen = tokens.to(torch.int32).cpu().numpy()
-    return Sampled(tokens=chosen, logprobs=_logprobs(logits, rows, chosen))
+    return tokens.to(torch.int32).cpu().numpy()
 
 
 def _changed(logits: torch.Tensor, rows: SampleRows) -> torch.Tensor:
@@ -92,11 +111,14 @@ def _draw(scores: torch.Tensor, rows: SampleRows, part: IndexArray) -> torch.Ten
     if (rows.top_p[part] < 1.0).any():
         floors = least_in_nucleus(scores, sums[:, -1:], floors, rows.top_p[part])
         sums = _sums(scores, floors)
-    numbers = uniforms(rows.seed[part], rows.sequence_index[part], rows.draw_index[part])
     totals = sums[:, -1:]
     # Below the total, even for the largest number, 1 - 2**-53: so some sum exceeds it.
-    targets = torch.as_tensor(numbers, device=device)[:, None] * totals
+    targets = torch.as_tensor(_numbers(rows, part), device=device)[:, None] * totals
     return torch.searchsorted(sums, targets, right=True)[:, 0]
+
+
+def _numbers(rows: SampleRows, part: IndexArray) -> FloatArray:
+    return uniforms(rows.seed[part], rows.sequence_index[part], rows.draw_index[part])
 
 
 def _sums(scores: torch.Tensor, floors: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,9 @@ from tests.helpers.host_levels import RUNNABLE, in_level, levels
 
 NUM_TOKENS = 700  # of the sequence under test: two tiles and a part
 BLOCK_SIZE = 16
-NUM_Q_HEADS, NUM_KV_HEADS, HEAD_DIM = 6, 2, 40
+NUM_Q_HEADS, NUM_KV_HEADS = 6, 2
+# No whole vectors, and only whole pairs of them at any level.
+HEAD_DIMS = (40, 64)
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -26,10 +28,10 @@ Tensors = tuple[torch.Tensor, ...]
 class Sequence:
     """Queries, keys and values of one sequence."""
 
-    def __init__(self, num_tokens: int, seed: int, kv_t: torch.dtype) -> None:
+    def __init__(self, num_tokens: int, seed: int, kv_t: torch.dtype, head_dim: int) -> None:
         source = torch.Generator().manual_seed(seed)
-        self.query = torch.randn(num_tokens, NUM_Q_HEADS, HEAD_DIM, generator=source)
-        shape = (2, NUM_KV_HEADS, num_tokens, HEAD_DIM)
+        self.query = torch.randn(num_tokens, NUM_Q_HEADS, head_dim, generator=source)
+        shape = (2, NUM_KV_HEADS, num_tokens, head_dim)
         self.kv = torch.randn(*shape, generator=source).to(kv_t)
 
 
@@ -51,8 +53,8 @@ def attend(
     width = max(num_blocks)
     total = sum(num_blocks) + num_spare_blocks
     order = torch.randperm(total, generator=source).int()
-    kv_t = parts[0][0].kv.dtype
-    pool = torch.full((total, 1, 2, NUM_KV_HEADS, BLOCK_SIZE, HEAD_DIM), torch.nan).to(kv_t)
+    kv_t, head_dim = parts[0][0].kv.dtype, parts[0][0].kv.shape[-1]
+    pool = torch.full((total, 1, 2, NUM_KV_HEADS, BLOCK_SIZE, head_dim), torch.nan).to(kv_t)
     tables = torch.full((len(parts), width), -1, dtype=torch.int32)
     used = 0
     for i, (sequence, begin, end) in enumerate(parts):
@@ -75,7 +77,7 @@ def attend(
     numbers = {
         "layer": 0,
         "max_query_len": max(lengths),
-        "scale": HEAD_DIM**-0.5,
+        "scale": head_dim**-0.5,
         "window": window,
     }
     given = Given.of(padded(OP.signature, operands), numbers)
@@ -91,9 +93,11 @@ def assert_same(got: Tensors, expected: Tensors) -> None:
         assert torch.equal(one.view(torch.int32), other.view(torch.int32))
 
 
-@pytest.fixture(scope="module", params=[torch.float32, torch.bfloat16], ids=str)
+@pytest.fixture(
+    scope="module", params=itertools.product([torch.float32, torch.bfloat16], HEAD_DIMS), ids=str
+)
 def sequence(request: pytest.FixtureRequest) -> Sequence:
-    return Sequence(NUM_TOKENS, 1, request.param)
+    return Sequence(NUM_TOKENS, 1, *request.param)
 
 
 @levels
@@ -112,7 +116,8 @@ def test_chunks_and_single_tokens_give_the_bits_of_the_whole(
 def test_batch_mates_and_threads_change_no_bit(sequence: Sequence, num_threads: int) -> None:
     last = NUM_TOKENS - 1
     (alone,) = attend([(sequence, last, NUM_TOKENS)], seed=3, num_threads=1)
-    mates = [Sequence(n, n, sequence.kv.dtype) for n in (1, 300, 33)]
+    head_dim = sequence.kv.shape[-1]
+    mates = [Sequence(n, n, sequence.kv.dtype, head_dim) for n in (1, 300, 33)]
     batch = [(mate, 0, len(mate.query)) for mate in mates]
     batch.insert(2, (sequence, last, NUM_TOKENS))
     results = attend(batch, seed=4, num_threads=num_threads)

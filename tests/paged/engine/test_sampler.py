@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ KINDS: list[dict[str, Any]] = [
     {"presence_penalty": 1.5, "frequency_penalty": -0.5, "repetition_penalty": 1.3},
     {"top_p": 0.5, "frequency_penalty": 2.0, "logit_bias": {7: 2.0}},
 ]
+
+
+@pytest.fixture(scope="module", params=["host", "torch"], autouse=True)
+def drawn_by(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "torch":
+            patch.setattr(sampler, "find_sampler", lambda _config: None)  # type: ignore[misc]
+        yield
 
 
 def random_logits(num_rows: int, vocab_size: int, seed: int = 0) -> torch.Tensor:
