@@ -14,8 +14,8 @@ namespace paged_host {
 constexpr int64_t kTileKeys = 128;
 // Keys whose products a row sums up at once.
 constexpr int kKeysAtOnce = 4;
-// Rows that share a key while it is in registers: their sums fill the 16 or 32 there are.
-constexpr int kRowsAtOnce = kLanes == 16 ? 6 : 3;
+// Rows that share a key while it is in registers: their sums fill the 16 that AVX2 has.
+constexpr int kRowsAtOnce = 3;
 static_assert(kLanes % kKeysAtOnce == 0, "a vector of scores is made of whole groups of keys");
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
@@ -63,7 +63,7 @@ PAGED_INLINE void multiply_half(const float* queries, int64_t width,
 #pragma GCC unroll 4
     for (int key = 0; key < kKeysAtOnce; ++key) {
         const Vec value = load_half<Key, kHalf>(keys[key] + offset);
-#pragma GCC unroll 6
+#pragma GCC unroll 3
         for (int row = 0; row < kRows; ++row) {
             sums[row][key] = fma(query[row], value, sums[row][key]);
         }
@@ -82,7 +82,7 @@ void multiply_keys(const float* queries, const typename Key::Storage* const* key
             multiply_half<Key, 0>(queries + i, width, keys + first, offset + i, sums);
             multiply_half<Key, 1>(queries + i, width, keys + first, offset + i, sums);
         }
-#pragma GCC unroll 6
+#pragma GCC unroll 3
         for (int row = 0; row < kRows; ++row) {
             store_sums(sums[row], scores + row * kTileKeys + first);
         }
@@ -109,12 +109,12 @@ void add_slice(const float* weights, const typename Value::Storage* const* value
 #pragma GCC unroll 4
         for (int pair = 0; pair < kPairs; ++pair) {
             const Vec first = load_half<Value, 0>(value + pair * kPair);
-#pragma GCC unroll 6
+#pragma GCC unroll 3
             for (int row = 0; row < kRows; ++row) {
                 sums[row][2 * pair] = fma(weight[row], first, sums[row][2 * pair]);
             }
             const Vec second = load_half<Value, 1>(value + pair * kPair);
-#pragma GCC unroll 6
+#pragma GCC unroll 3
             for (int row = 0; row < kRows; ++row) {
                 sums[row][2 * pair + 1] = fma(weight[row], second, sums[row][2 * pair + 1]);
             }
