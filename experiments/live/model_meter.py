@@ -37,10 +37,10 @@ class ModelMeter:
 @contextmanager
 def metered(executor: ModelExecutor) -> Iterator[ModelMeter]:
     """Yield a meter that stands before the executor's model inside the block."""
-    forward = executor._forward
+    forward = executor.forward
     meter = ModelMeter(forward)
-    executor._forward = meter
+    executor.forward = meter
     try:
         yield meter
     finally:
-        executor._forward = forward
+        executor.forward = forward

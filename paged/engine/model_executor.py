@@ -38,6 +38,8 @@ from paged.types import IndexArray
 class ModelExecutor:
     """One rank that holds a model and its KV pools, and runs batches.
 
+    forward: computes logits; what times or records it may stand in its place, though decode that
+        is recorded goes on with the one it was recorded with.
     searches: beam searches of the running batch; an observer for the engine.
     choices: the kernels that serve it; None for those in force where `execute` is called.
     graph_sizes: batch sizes that decode is recorded at, by `capture`; none without it.
@@ -60,7 +62,7 @@ class ModelExecutor:
         self.config = config
         self.params = params
         self.pools = pools
-        self._forward = find_family(config.family).forward or transformer.forward
+        self.forward = find_family(config.family).forward or transformer.forward
         self._eos_ids = frozenset(eos_ids)
         self._choices = choices
         block_size = pools.device[0].shape[4]
@@ -123,14 +125,14 @@ class ModelExecutor:
             device=self.pools.device[0].device,
         )
         # careful: no method of this object, or the pools would live until the next collection
-        compute = partial(self._forward, self.params, self.config, self.pools.device)
+        compute = partial(self.forward, self.params, self.config, self.pools.device)
         vocab_size = self.config.vocab_size
         return DecodeGraphs(compute, inputs, capture, sizes=sizes, vocab_size=vocab_size)
 
     def _logits(self, batch: Batch, draws: StepDraws) -> torch.Tensor:
         if self._graphs is None or not self._graphs.serves(batch):
             inputs = self._inputs.make(batch, draws.logit_rows)
-            return self._forward(self.params, self.config, self.pools.device, inputs)
+            return self.forward(self.params, self.config, self.pools.device, inputs)
         logits = self._graphs.run(batch)
         if draws.logit_rows is None:
             return logits

@@ -155,7 +155,7 @@ class Traffic:
         targets: dict[str, tuple[object, str]] = {
             "moves": (block_moves, "op_call"),
             "inputs": (executor, "_inputs.make"),
-            "forward": (executor, "_forward"),
+            "forward": (executor, "forward"),
             "sample": (model_executor, "sample"),
             "result": (executor, "execute"),
         }

@@ -31,11 +31,11 @@ def test_it_passes_calls_on_and_counts_padding_too() -> None:
 def test_an_executor_is_as_before_when_the_block_ends() -> None:
     llm = tiny_llm()
     executor = cast("ModelExecutor", llm.engine.executor)
-    forward = executor._forward
+    forward = executor.forward
     params = SamplingParams(max_tokens=2, ignore_eos=True, temperature=0.0)
     with metered(executor) as meter:
         outputs = llm.generate([[1, 2, 3]], params)
         assert meter.num_given_tokens == 1
         assert meter.model_s > 0
-    assert executor._forward is forward
+    assert executor.forward is forward
     assert llm.generate([[1, 2, 3]], params)[0].outputs[0].tokens == outputs[0].outputs[0].tokens

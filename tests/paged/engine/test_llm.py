@@ -140,7 +140,7 @@ def test_prompt_log_probabilities_are_those_of_one_pass(
 
     llm = tiny_llm(max_num_batched_tokens=budget)
     params = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=1, n=2)
-    monkeypatch.setattr(llm.engine.executor, "_forward", watched)
+    monkeypatch.setattr(llm.engine.executor, "forward", watched)
     cold, warm = (llm.generate("hello world", params)[0] for _ in range(2))
     assert warm.num_cached_tokens == 0
     assert cold.prompt_logprobs == warm.prompt_logprobs
@@ -188,7 +188,7 @@ def test_a_failed_step_raises_at_the_end_with_all_outputs(
             raise ArithmeticError("broken")
         return forward(*operands)
 
-    monkeypatch.setattr(llm.engine.executor, "_forward", fail_third)
+    monkeypatch.setattr(llm.engine.executor, "forward", fail_third)
     quick = SamplingParams(temperature=0.0, max_tokens=2, ignore_eos=True)
     with pytest.raises(
         RequestFailed, match="1 of 2 requests failed: ArithmeticError: broken"
@@ -211,7 +211,7 @@ def test_a_refused_prompt_stops_the_call_before_anything_runs(
     def refuse(*operands: Any) -> NoReturn:
         raise AssertionError("ran")
 
-    monkeypatch.setattr(llm.engine.executor, "_forward", refuse)
+    monkeypatch.setattr(llm.engine.executor, "forward", refuse)
     with pytest.raises(RequestRefused, match="leaves no room for output"):
         llm.generate(["fine", "x" * 96], GREEDY)
     with pytest.raises(RequestRefused, match="9 sequences exceed the 8 that can run at once"):

@@ -68,7 +68,7 @@ def test_greedy_draws_are_the_best_of_the_models_logits(monkeypatch: pytest.Monk
         seen.append(forward(*operands))
         return seen[-1]
 
-    monkeypatch.setattr(executor, "_forward", watched)
+    monkeypatch.setattr(executor, "forward", watched)
     for name in "ab":
         engine.add_request(_request(name))
     engine.step()
@@ -145,7 +145,7 @@ def test_a_request_that_cannot_be_drawn_from_is_an_error(sampling: SamplingParam
 def test_logits_that_are_not_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, executor, _ = _engine()
     engine.add_request(_request("a"))
-    monkeypatch.setattr(executor, "_forward", lambda *operands: torch.full((1, 258), torch.nan))
+    monkeypatch.setattr(executor, "forward", lambda *operands: torch.full((1, 258), torch.nan))
     with pytest.raises(BadLogits, match="weights or a kernel are broken"):
         engine.step()
 
@@ -161,7 +161,7 @@ def test_kernels_of_the_options_are_in_force_while_it_runs_and_not_after(
         seen.append((choices.variants.get("attention"), choices.host))
         return forward(*operands)
 
-    monkeypatch.setattr(executor, "_forward", watched)
+    monkeypatch.setattr(executor, "forward", watched)
     engine.add_request(_request("a"))
     engine.step()
     assert seen == [("reference", HostConfig(num_threads=3))]
