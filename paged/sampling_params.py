@@ -7,11 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
-from types import UnionType
 from typing import Any, Literal
 
-from paged.errors import ConfigError
+from paged.field_checks import (
+    MAX_INT32,
+    MAX_INT64,
+    MIN_INT64,
+    boolean,
+    check_count,
+    expected,
+    integer,
+    is_a,
+    items,
+    number,
+    set_field,
+)
 
 MAX_SEQUENCES = 128
 MAX_LOGPROBS = 20
@@ -21,7 +31,7 @@ MAX_STOP_TOKEN_IDS = 128
 MAX_LOGIT_BIASES = 1024
 
 # Token ids are int32 in every array.
-_MAX_TOKEN_ID = 2**31 - 1
+_MAX_TOKEN_ID = MAX_INT32
 # Below it a temperature says greedy: no draw in float32 could tell them apart. As in vLLM.
 _LEAST_TEMPERATURE = 1e-5
 
@@ -41,11 +51,11 @@ class BeamParams:
     early_stopping: bool | Literal["never"] = False
 
     def __post_init__(self) -> None:
-        _set(self, "width", _integer("beam.width", self.width, 1, MAX_SEQUENCES))
-        penalty = _number("beam.length_penalty", self.length_penalty, -10.0, 10.0)
-        _set(self, "length_penalty", penalty)
+        set_field(self, "width", integer("beam.width", self.width, 1, MAX_SEQUENCES))
+        penalty = number("beam.length_penalty", self.length_penalty, -10.0, 10.0)
+        set_field(self, "length_penalty", penalty)
         if not isinstance(self.early_stopping, bool) and self.early_stopping != "never":
-            raise _expected("beam.early_stopping", 'True, False or "never"', self.early_stopping)
+            raise expected("beam.early_stopping", 'True, False or "never"', self.early_stopping)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,23 +113,20 @@ class SamplingParams:
         for name, (least, most) in _INTEGERS.items():
             value = getattr(self, name)
             if value is not None or name not in _OPTIONAL:
-                _set(self, name, _integer(name, value, least, most))
+                set_field(self, name, integer(name, value, least, most))
         for name, (least, most) in _NUMBERS.items():
-            _set(self, name, _number(name, getattr(self, name), least, most))
+            set_field(self, name, number(name, getattr(self, name), least, most))
         for name in ("ignore_eos", "include_stop_str_in_output", "skip_special_tokens"):
-            if not isinstance(getattr(self, name), bool):
-                raise _expected(name, "True or False", getattr(self, name))
+            boolean(name, getattr(self, name))
         if self.top_p == 0.0:
-            raise _expected("top_p", "above 0, and at most 1", self.top_p)
+            raise expected("top_p", "above 0, and at most 1", self.top_p)
         if self.top_k is not None and self.top_k <= 0:
-            _set(self, "top_k", None)
-        _set(self, "stop", _stop_strings(self.stop))
-        _set(self, "stop_token_ids", _token_ids(self.stop_token_ids))
-        _set(self, "logit_bias", _biases(self.logit_bias))
+            set_field(self, "top_k", None)
+        set_field(self, "stop", _stop_strings(self.stop))
+        set_field(self, "stop_token_ids", _token_ids(self.stop_token_ids))
+        set_field(self, "logit_bias", _biases(self.logit_bias))
         if self.max_tokens is not None and self.min_tokens > self.max_tokens:
-            raise _expected(
-                "min_tokens", f"at most max_tokens = {self.max_tokens}", self.min_tokens
-            )
+            raise expected("min_tokens", f"at most max_tokens = {self.max_tokens}", self.min_tokens)
         if self.beam is not None:
             _check_beam(self, self.beam)
 
@@ -157,18 +164,18 @@ class SamplingParams:
         for name, ids in (("logit_bias", self.logit_bias), ("stop_token_ids", self.stop_token_ids)):
             wrong = [token for token in ids if token >= vocab_size]
             if wrong:
-                raise _expected(name, f"token ids below {vocab_size}, the vocabulary", wrong[0])
+                raise expected(name, f"token ids below {vocab_size}, the vocabulary", wrong[0])
         for name in ("logprobs", "prompt_logprobs"):
             count = getattr(self, name)
             if count is not None and count > vocab_size:
-                raise _expected(name, f"at most {vocab_size}, the vocabulary", count)
+                raise expected(name, f"at most {vocab_size}, the vocabulary", count)
         stops = {*self.stop_token_ids, *(() if self.ignore_eos else eos_ids)}
         num_others = vocab_size - sum(token < vocab_size for token in stops)
         if self.beam is not None and self.beam.width > num_others:
             what = f"at most {num_others}, the tokens that stop nothing"
-            raise _expected("beam.width", what, self.beam.width)
+            raise expected("beam.width", what, self.beam.width)
         if self.min_tokens and not num_others:
-            raise _expected("stop_token_ids", "a token to draw before min_tokens", "all of them")
+            raise expected("stop_token_ids", "a token to draw before min_tokens", "all of them")
 
 
 # Least and most value of each field that is a number; None is no limit.
@@ -177,7 +184,7 @@ _INTEGERS: dict[str, tuple[int, int | None]] = {
     "top_k": (-1, _MAX_TOKEN_ID),
     "logprobs": (0, MAX_LOGPROBS),
     "prompt_logprobs": (0, MAX_LOGPROBS),
-    "seed": (-(2**63), 2**63 - 1),
+    "seed": (MIN_INT64, MAX_INT64),
     "min_tokens": (0, None),
     "max_tokens": (1, None),
 }
@@ -196,98 +203,44 @@ _BESIDE_BEAM = {
 }
 
 
-def _set(owner: object, name: str, value: object) -> None:
-    """Store the checked form of a field of a frozen dataclass."""
-    object.__setattr__(owner, name, value)
-
-
-def _expected(name: str, what: str, value: object) -> ConfigError:
-    # careful: repr of an integer of more than 4300 digits raises.
-    is_huge = isinstance(value, int) and abs(value) >= 10**40
-    got = "a number of more than 40 digits" if is_huge else _shortened(repr(value))
-    return ConfigError(f"{name}: expected {what}, got {got}")
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _range(least: object, most: object) -> str:
-    return f"at least {least}" if most is None else f"from {least} to {most}"
-
-
-def _is_a(value: object, kind: type | UnionType) -> bool:
-    """Say whether a value has a type. True is no number here, although it is in Python."""
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _integer(name: str, value: Any, least: int, most: int | None) -> int:
-    what = f"an integer {_range(least, most)}"
-    if not _is_a(value, Integral):
-        raise _expected(name, what, value)
-    number = int(value)
-    if number < least or (most is not None and number > most):
-        raise _expected(name, what, number)
-    return number
-
-
-def _number(name: str, value: Any, least: float, most: float) -> float:
-    # The comparison is false for NaN, and exact for integers too large for a float.
-    if not _is_a(value, Real) or not least <= value <= most:
-        raise _expected(name, f"a number {_range(least, most)}", value)
-    return float(value)
-
-
-def _items(name: str, value: Any, what: str, most: int) -> list[Any]:
-    if _is_a(value, str | bytes | Mapping) or not _is_a(value, Collection):
-        raise _expected(name, what, value)
-    _check_count(name, value, most)
-    return list(value)
-
-
-def _check_count(name: str, value: Collection[Any], most: int) -> None:
-    if len(value) > most:
-        raise _expected(name, f"at most {most} entries", len(value))
-
-
 def _stop_strings(value: Any) -> tuple[str, ...]:
     """Check stop strings and drop repetitions."""
     what = "a string or a list of strings"
-    stops = [value] if isinstance(value, str) else _items("stop", value, what, MAX_STOP_STRINGS)
+    stops = [value] if isinstance(value, str) else items("stop", value, what, MAX_STOP_STRINGS)
     for stop in stops:
         if not isinstance(stop, str):
-            raise _expected("stop", what, stop)
+            raise expected("stop", what, stop)
         if not 1 <= len(stop) <= MAX_STOP_CHARACTERS:
-            raise _expected("stop", f"strings of 1 to {MAX_STOP_CHARACTERS} characters", stop)
+            raise expected("stop", f"strings of 1 to {MAX_STOP_CHARACTERS} characters", stop)
         if any("\ud800" <= character <= "\udfff" for character in stop):
-            raise _expected("stop", "text without lone surrogates, which no model writes", stop)
+            raise expected("stop", "text without lone surrogates, which no model writes", stop)
     return tuple(dict.fromkeys(stops))
 
 
 def _token_ids(value: Any) -> tuple[int, ...]:
     """Check stop ids and drop repetitions."""
-    ids = _items("stop_token_ids", value, "a list of token ids", MAX_STOP_TOKEN_IDS)
-    checked = [_integer("stop_token_ids", token, 0, _MAX_TOKEN_ID) for token in ids]
+    ids = items("stop_token_ids", value, "a list of token ids", MAX_STOP_TOKEN_IDS)
+    checked = [integer("stop_token_ids", token, 0, _MAX_TOKEN_ID) for token in ids]
     return tuple(dict.fromkeys(checked))
 
 
 def _biases(value: Any) -> dict[int, float]:
-    if not _is_a(value, Mapping):
-        raise _expected("logit_bias", "a mapping of token ids to numbers", value)
-    _check_count("logit_bias", value, MAX_LOGIT_BIASES)
+    if not is_a(value, Mapping):
+        raise expected("logit_bias", "a mapping of token ids to numbers", value)
+    check_count("logit_bias", value, MAX_LOGIT_BIASES)
     return {
-        _integer("logit_bias", token, 0, _MAX_TOKEN_ID): _number("logit_bias", bias, -100.0, 100.0)
+        integer("logit_bias", token, 0, _MAX_TOKEN_ID): number("logit_bias", bias, -100.0, 100.0)
         for token, bias in value.items()
     }
 
 
 def _check_beam(params: SamplingParams, beam: Any) -> None:
     if not isinstance(beam, BeamParams):
-        raise _expected("beam", "BeamParams or None", beam)
+        raise expected("beam", "BeamParams or None", beam)
     if params.n > beam.width:
-        raise _expected("n", f"at most the beam width, {beam.width}", params.n)
+        raise expected("n", f"at most the beam width, {beam.width}", params.n)
     plain = SamplingParams()
     for name in (each.name for each in fields(params)):
         value = getattr(params, name)
         if name not in _BESIDE_BEAM and value != getattr(plain, name):
-            raise _expected(name, "its default beside beam, which does not draw", value)
+            raise expected(name, "its default beside beam, which does not draw", value)

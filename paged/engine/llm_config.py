@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from paged.allocator.registry import find_allocator
 from paged.config import CacheConfig, GroupConfig, SchedulerConfig
 from paged.errors import ConfigError
+from paged.field_checks import (
+    MAX_INT32,
+    MAX_INT64,
+    MIN_INT64,
+    boolean,
+    expected,
+    integer,
+    is_a,
+    number,
+    set_field,
+    text,
+)
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 KV_CACHE_DTYPES = (*DTYPES, "float8_e4m3fn")
-_COUNTS = ("num_gpu_blocks_override", "kv_cache_memory_bytes", "max_model_len", "num_threads")
+
+# Least and most value of each field that is an integer; None is no limit. Blocks, tokens, rows
+# and threads are int32 in arrays and kernels.
+_INTEGERS: dict[str, tuple[int, int | None]] = {
+    "block_size": (1, MAX_INT32),
+    "num_gpu_blocks_override": (1, MAX_INT32),
+    "kv_cache_memory_bytes": (1, None),
+    "num_host_blocks": (0, MAX_INT32),
+    "max_model_len": (1, MAX_INT32),
+    "max_num_seqs": (1, MAX_INT32),
+    "max_num_batched_tokens": (1, MAX_INT32),
+    "num_threads": (1, MAX_INT32),
+    "seed": (MIN_INT64, MAX_INT64),
+}
+_TEXTS = (
+    *("model", "device", "dtype", "quantization", "kv_cache_dtype"),
+    *("allocator", "policy", "preemption"),
+)
+_OPTIONAL = {
+    *("device", "quantization", "num_gpu_blocks_override", "kv_cache_memory_bytes"),
+    *("num_host_blocks", "max_model_len", "num_threads"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +64,14 @@ class LLMConfig:
     cuda_graph_sizes: batch sizes that decode is recorded at on a GPU; None is 1, 2, 4, ... 256,
         and () is none.
     num_host_blocks: host memory for swapped sequences, in blocks; None is none, and as many
-        as the pool has with preemption by swap.
+        as the pool has with preemption by swap. Both need the allocator paged.
     max_model_len: most tokens of a sequence; None is what the model allows.
     enable_prefix_caching: None caches where the allocator can.
     kernels: operation to variant, as for `paged.use_kernel`.
     num_threads: threads of host kernels; None is the physical cores.
     seed: stands in for requests that name none.
+
+    Raises ConfigError, which names the field, if one is not of its type or not as said here.
     """
 
     model: str = "smollm2-135m"
@@ -61,30 +97,48 @@ class LLMConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        self._check_types()
         for name, choices in (("dtype", DTYPES), ("kv_cache_dtype", KV_CACHE_DTYPES)):
             if getattr(self, name) not in choices:
                 raise ConfigError(
                     f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r:.40}"
                 )
         find_allocator(self.allocator)
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} must be at least 1 or None, got {value}")
-        if any(size < 1 for size in self.cuda_graph_sizes or ()):
-            raise ConfigError(
-                f"cuda_graph_sizes must each be at least 1, got {list(self.cuda_graph_sizes or ())}"
-            )
-        if not 0.0 < self.gpu_memory_utilization <= 1.0:
-            raise ConfigError(
-                "gpu_memory_utilization is a share of the memory, 0 < share <= 1,"
-                f" got {self.gpu_memory_utilization}"
-            )
-        if not -(2**63) <= self.seed < 2**63:
-            raise ConfigError(f"seed must fit 64 bits, got {self.seed}")
+        if self.gpu_memory_utilization == 0.0:
+            raise expected("gpu_memory_utilization", "above 0, and at most 1", 0.0)
+        if self.allocator != "paged":
+            self._check_contiguous()
         # What these two check is checked now and not after the weights are loaded.
         self.scheduler_config("continuous")
         self.cache_config(num_blocks=1, max_model_len=1)
+
+    def _check_types(self) -> None:
+        """Check each field by itself. Mutates: fields, which get their plain form."""
+        for name in _TEXTS:
+            if getattr(self, name) is not None or name not in _OPTIONAL:
+                text(name, getattr(self, name))
+        for name, (least, most) in _INTEGERS.items():
+            value = getattr(self, name)
+            if value is not None or name not in _OPTIONAL:
+                set_field(self, name, integer(name, value, least, most))
+        share = number("gpu_memory_utilization", self.gpu_memory_utilization, 0.0, 1.0)
+        set_field(self, "gpu_memory_utilization", share)
+        if self.cuda_graph_sizes is not None:
+            set_field(self, "cuda_graph_sizes", _sizes(self.cuda_graph_sizes))
+        if self.enable_prefix_caching is not None:
+            boolean("enable_prefix_caching", self.enable_prefix_caching)
+        set_field(self, "kernels", _kernels(self.kernels))
+
+    def _check_contiguous(self) -> None:
+        """Refuse what an allocator that keeps no blocks by themselves cannot do."""
+        wanted = {
+            "enable_prefix_caching": bool(self.enable_prefix_caching),
+            "preemption=swap": self.preemption == "swap",
+            "num_host_blocks": bool(self.num_host_blocks),
+        }
+        for name, is_wanted in wanted.items():
+            if is_wanted:
+                raise ConfigError(f"{name} needs the allocator paged, got {self.allocator}")
 
     def scheduler_config(self, batching: str) -> SchedulerConfig:
         """Options of the scheduler, for an allocator that batches so."""
@@ -100,7 +154,7 @@ class LLMConfig:
         """Return the blocks on the host of a pool of this size."""
         if self.num_host_blocks is not None:
             return self.num_host_blocks
-        return num_blocks if self.allocator == "paged" and self.preemption == "swap" else 0
+        return num_blocks if self.preemption == "swap" else 0
 
     def cache_config(
         self,
@@ -110,12 +164,7 @@ class LLMConfig:
         groups: tuple[GroupConfig, ...] | None = None,
     ) -> CacheConfig:
         """Options of the allocator, for a pool of this size, or for these."""
-        is_paged = self.allocator == "paged"
         wants_cache = self.enable_prefix_caching
-        if wants_cache and not is_paged:
-            raise ConfigError(
-                f"enable_prefix_caching needs the allocator paged, got {self.allocator}"
-            )
         num_host_blocks = self.host_blocks(num_blocks)
         if groups is not None:
             num_blocks = sum(group.num_blocks for group in groups)
@@ -125,8 +174,23 @@ class LLMConfig:
             block_size=self.block_size,
             max_model_len=max_model_len,
             allocator=self.allocator,
-            enable_prefix_caching=is_paged if wants_cache is None else wants_cache,
+            enable_prefix_caching=(
+                self.allocator == "paged" if wants_cache is None else wants_cache
+            ),
             num_host_blocks=num_host_blocks,
             groups=groups,
             max_step_tokens=self.max_num_batched_tokens,
         )
+
+
+def _sizes(value: Any) -> tuple[int, ...]:
+    """Check batch sizes; what can be read only once is read here."""
+    if is_a(value, str | bytes | Mapping) or not is_a(value, Iterable):
+        raise expected("cuda_graph_sizes", "batch sizes as (1, 2, 4), or None", value)
+    return tuple(integer("cuda_graph_sizes", size, 1, MAX_INT32) for size in value)
+
+
+def _kernels(value: Any) -> dict[str, str]:
+    if not is_a(value, Mapping):
+        raise expected("kernels", "a mapping of operations to variants", value)
+    return {text("kernels", op): text("kernels", variant) for op, variant in value.items()}

@@ -60,7 +60,7 @@ def test_the_page_on_gpus_names_no_flag_that_is_unknown(repository: Path) -> Non
 
 
 def test_a_value_that_cannot_be_served_is_refused_as_in_the_library() -> None:
-    with pytest.raises(ConfigError, match=r"0 < share <= 1, got 1\.5"):
+    with pytest.raises(ConfigError, match=r"a number from 0\.0 to 1\.0, got 1\.5"):
         _config("--gpu-memory-utilization", "1.5")
 
 
