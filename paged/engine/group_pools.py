@@ -13,13 +13,16 @@ def group_pools(
 ) -> tuple[GroupConfig, ...] | None:
     """Size the pool of each KV group, or say None where one block table serves all.
 
-    num_blocks: what each pool has while nothing is saved. A group with a window gets no more
-        than all sequences together ever hold of it. What that saves goes to groups without
-        one, unless the options name the blocks.
+    num_blocks: what each pool has while nothing is saved. Without prefix caching a group with
+        a window gets no more than all sequences together ever hold of it, and what that saves
+        goes to groups without one, unless the options name the blocks. With it nothing is
+        saved: a prefix is hit as far as every group still has it.
     """
     windows = [_binding(group.window, config.max_model_len) for group in config.kv_groups]
     if options.allocator != "paged" or not any(windows):
         return None
+    if options.enable_prefix_caching is not False:
+        return tuple(_pool(options, num_blocks, window) for window in windows)
     sizes = [
         num_blocks if window is None else min(num_blocks, _most_blocks(options, window))
         for window in windows
@@ -31,10 +34,12 @@ def group_pools(
             max(size, min(size + extra, most)) if window is None else size
             for window, size in zip(windows, sizes, strict=True)
         ]
-    return tuple(
-        GroupConfig(num_blocks=size, window=window, num_host_blocks=options.host_blocks(size))
-        for window, size in zip(windows, sizes, strict=True)
-    )
+    return tuple(_pool(options, size, window) for window, size in zip(windows, sizes, strict=True))
+
+
+def _pool(options: LLMConfig, num_blocks: int, window: int | None) -> GroupConfig:
+    num_host_blocks = options.host_blocks(num_blocks)
+    return GroupConfig(num_blocks=num_blocks, window=window, num_host_blocks=num_host_blocks)
 
 
 def _binding(window: int | None, max_model_len: int) -> int | None:
@@ -43,10 +48,13 @@ def _binding(window: int | None, max_model_len: int) -> int | None:
 
 
 def _most_blocks(options: LLMConfig, window: int) -> int:
-    """Blocks that hold the windows of all sequences, and the tokens of one step."""
-    between_steps = most_window_blocks(window, block_size=options.block_size, num_step_tokens=0)
-    of_a_step = -(-options.max_num_batched_tokens // options.block_size)
-    return options.max_num_seqs * between_steps + of_a_step
+    """Blocks that hold the windows of all sequences, and the tokens of one step.
+
+    Each sequence may add a block of tokens in a step; those beyond fill blocks of their own.
+    """
+    block_size = options.block_size
+    each = most_window_blocks(window, block_size=block_size, num_step_tokens=block_size)
+    return options.max_num_seqs * each + -(-options.max_num_batched_tokens // block_size)
 
 
 def _saved_blocks(config: ModelConfig, windows: list[int | None], saved: list[int]) -> int:

@@ -12,9 +12,14 @@ from paged.config import GroupConfig
 from paged.engine.group_pools import group_pools
 from paged.engine.llm_config import LLMConfig
 
-# A window of 8 tokens in blocks of 4: three blocks between steps, four for a step's tokens.
-OPTIONS: dict[str, Any] = {"block_size": 4, "max_num_seqs": 2, "max_num_batched_tokens": 16}
-MOST_WINDOW_BLOCKS = 2 * 3 + 4
+# A window of 8 tokens in blocks of 4: four blocks with one of a step's, four for all its tokens.
+OPTIONS: dict[str, Any] = {
+    "block_size": 4,
+    "max_num_seqs": 2,
+    "max_num_batched_tokens": 16,
+    "enable_prefix_caching": False,
+}
+MOST_WINDOW_BLOCKS = 2 * 4 + 4
 
 
 def _pools(
@@ -40,13 +45,13 @@ def test_a_model_of_windows_needs_no_more_than_its_windows() -> None:
 
 
 def test_what_a_window_saves_goes_to_the_others() -> None:
-    # Of two layers each 30 blocks are saved, which is 20 for three layers.
+    # Of two layers each 28 blocks are saved, which is 18 for three layers.
     assert _pools(None, 8, None, 8, None, num_blocks=40, max_num_seqs=2) == (
         GroupConfig(num_blocks=48),
         GroupConfig(num_blocks=MOST_WINDOW_BLOCKS, window=8),
     )
     assert _pools(None, 8, None, 8, None, num_blocks=20) == (
-        GroupConfig(num_blocks=26),
+        GroupConfig(num_blocks=25),
         GroupConfig(num_blocks=MOST_WINDOW_BLOCKS, window=8),
     )
 
@@ -79,4 +84,10 @@ def test_each_pool_has_its_own_memory_on_the_host() -> None:
 def test_two_windows_are_two_pools_with_a_window_each() -> None:
     pools = _pools(8, 16)
     assert pools is not None
-    assert [(pool.window, pool.num_blocks) for pool in pools] == [(8, 10), (16, 2 * 5 + 4)]
+    assert [(pool.window, pool.num_blocks) for pool in pools] == [(8, 12), (16, 2 * 6 + 4)]
+
+
+@pytest.mark.parametrize("choice", [None, True])
+def test_with_prefix_caching_every_group_has_room_for_what_is_cached(choice: bool | None) -> None:
+    pools = _pools(None, 8, enable_prefix_caching=choice)
+    assert pools == (GroupConfig(num_blocks=40), GroupConfig(num_blocks=40, window=8))

@@ -191,3 +191,32 @@ def test_other_allocators_serve_all_groups_by_one_table() -> None:
     assert len(_keeping("mixed", "float32").engine.scheduler.allocator.group_tables) == 1
     llm = _llm("mixed", allocator="virtual", num_gpu_blocks_override=256)
     assert _results(llm.generate(PROMPTS, PARAMS)) == _alone("mixed", "float32")
+
+
+@pytest.mark.parametrize("model", WINDOWS)
+def test_a_prompt_of_many_windows_is_hit_whole(model: str) -> None:
+    llm = _llm(model, max_num_seqs=2, max_num_batched_tokens=16)
+    prompt = [number % 250 for number in range(80)]
+    params = SamplingParams(max_tokens=2, seed=1, ignore_eos=True, logprobs=0)
+    first, second = (llm.generate([prompt], params)[0] for _ in range(2))
+    assert (first.num_cached_tokens, second.num_cached_tokens) == (0, len(prompt) - 1)
+    assert _results([first]) == _results([second])
+
+
+@pytest.mark.parametrize("window", [5, 6, 10, 18])
+def test_sequences_in_step_with_each_other_all_fit(window: int) -> None:
+    loaded = tiny_model("float32")
+    loaded = replace(loaded, config=replace(loaded.config, windows=(None, window)))
+    config = LLMConfig(
+        model="tiny",
+        block_size=BLOCK_SIZE,
+        max_num_seqs=16,
+        max_num_batched_tokens=16,
+        kv_cache_memory_bytes=10**7,
+        enable_prefix_caching=False,
+    )
+    llm = LLM.of(loaded, config)
+    log = _watch(llm)
+    params = SamplingParams(max_tokens=40, seed=1, ignore_eos=True)
+    llm.generate([[number, 2, 3] for number in range(16)], params)
+    assert not log.count("num_preempted")
