@@ -44,8 +44,8 @@ class Frontend:
 
     def add(self, request: Request) -> RequestStream:
         """Queue a request. Raises RequestRefused if it could never run."""
-        self.engine.add_request(request)
         stream = RequestStream(request, self._tokenizer)
+        self.engine.add_request(request)
         self._streams[request.request_id] = stream
         return stream
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 from paged.engine.frontend import Frontend
+from paged.engine.interrupts import held_interrupts
 from paged.engine.outputs import OutputDelta
 from paged.engine.request_stream import RequestStream
-from paged.errors import RequestRefused, check
+from paged.errors import check
 from paged.scheduler.request import Request
 
 
@@ -17,7 +19,8 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
     """Yields what each step adds, with the index of the request. Iterating runs the steps.
 
     Closing it gives up what has not ended: by `close`, at the end of a `with` block, or
-    when a step raises.
+    when a step raises. One that is dropped is given up by the next step of the engine.
+    An interrupt waits for the end of the step.
     """
 
     def __init__(self, switch: Switch, streams: Sequence[RequestStream]) -> None:
@@ -25,21 +28,28 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
         self._switch = switch
         self._index_of = {stream.request.request_id: i for i, stream in enumerate(streams)}
         self._ready: deque[tuple[int, OutputDelta]] = deque()
+        # Collected in the middle of a step perhaps: its requests are only noted then.
+        weakref.finalize(self, switch.unwanted.extend, self._index_of).atexit = False
 
     def __next__(self) -> tuple[int, OutputDelta]:
         """Return the next piece, running steps until there is one."""
         while not self._ready:
-            self._collect()
-            if self._ready:
-                break
             if not self._index_of:
                 raise StopIteration
             try:
-                self._switch.step()
+                with held_interrupts():
+                    self._advance()
             except BaseException:
                 self.close()
                 raise
         return self._ready.popleft()
+
+    def _advance(self) -> None:
+        """Take what has come for these requests; run one step if that is nothing."""
+        self._collect()
+        if self._index_of and not self._ready:
+            self._switch.step()
+            self._collect()
 
     def _collect(self) -> None:
         for request_id, index in list(self._index_of.items()):
@@ -51,10 +61,11 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
 
     def close(self) -> None:
         """Give up the requests that have not ended."""
-        for request_id in self._index_of:
-            self._switch.abort(request_id)
-        self._index_of.clear()
-        self._ready.clear()
+        with held_interrupts():
+            self._switch.unwanted.extend(self._index_of)
+            self._index_of.clear()
+            self._ready.clear()
+            self._switch.abort_unwanted()
 
     def __enter__(self) -> Generation:
         return self
@@ -69,9 +80,13 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
 
 
 class Switch:
-    """Runs one engine for several readers: what a step brings for others waits for them."""
+    """Runs one engine for several readers: what a step brings for others waits for them.
+
+    unwanted: ids of requests whose reader is gone, which the next call gives up.
+    """
 
     def __init__(self, frontend: Frontend) -> None:
+        self.unwanted: deque[str] = deque()
         self._frontend = frontend
         self._unread: dict[str, deque[OutputDelta]] = {}
 
@@ -79,17 +94,21 @@ class Switch:
         """Queue all requests or none. Raises RequestRefused."""
         streams: list[RequestStream] = []
         try:
-            for request in requests:
-                streams.append(self._frontend.add(request))
-                self._unread[request.request_id] = deque()
-        except RequestRefused:
-            for stream in streams:
-                self.abort(stream.request.request_id)
+            with held_interrupts():
+                self.abort_unwanted()
+                for request in requests:
+                    streams.append(self._frontend.add(request))
+                    self._unread[request.request_id] = deque()
+                return Generation(self, streams)
+        except BaseException:
+            with held_interrupts():
+                self.unwanted.extend(stream.request.request_id for stream in streams)
+                self.abort_unwanted()
             raise
-        return Generation(self, streams)
 
     def step(self) -> None:
-        """Run one step and keep what it brings."""
+        """Give up what is unwanted, run one step and keep what it brings."""
+        self.abort_unwanted()
         check(self._frontend.has_work, "requests are open and the engine has nothing to do")
         for delta in self._frontend.step():
             unread = self._unread.get(delta.request_id)
@@ -107,7 +126,15 @@ class Switch:
         """Keep nothing more for a request."""
         self._unread.pop(request_id, None)
 
-    def abort(self, request_id: str) -> None:
-        """Give a request up."""
-        self._frontend.abort(request_id)
-        self.drop(request_id)
+    def abort_unwanted(self) -> None:
+        """Give up every unwanted request. Raises the first error, after the last of them."""
+        errors: list[BaseException] = []
+        while self.unwanted:
+            request_id = self.unwanted.popleft()
+            self.drop(request_id)
+            try:
+                self._frontend.abort(request_id)
+            except BaseException as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]

@@ -106,7 +106,8 @@ class LLM:
     ) -> Generation:
         """Generate from prompts and yield what each step adds, with the prompt's index.
 
-        Close the result to give its requests up. A step that failed is told in `error`.
+        Close the result to give its requests up at once; if it is dropped, the next step or
+        call does. A step that failed is told in `error`.
         Raises: RequestRefused.
         """
         return self._switch.start(self._requests(_prompts(prompts), params, priority=priority))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +12,15 @@ import pytest
 from paged.allocator.block_table import BlockTables
 from paged.scheduler.batch import Admitted, Batch
 from paged.scheduler.request import Request, length_only_prompt
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """Yield what interrupts this process; workers of pytest-xdist ignore it otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield partial(signal.raise_signal, signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
