@@ -7,13 +7,15 @@ from pathlib import Path
 
 from paged.allocator.base import Allocator, Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
+from paged.allocator.window import most_window_blocks
 from paged.config import CacheConfig
+from paged.engine.allocation import memory_of
 from paged.engine.clock import WallClock
 from paged.engine.decode_graphs import graph_sizes
 from paged.engine.engine import Engine
 from paged.engine.graph_capture import find_capture
 from paged.engine.group_pools import group_pools
-from paged.engine.kv_pool import block_bytes, make_pools
+from paged.engine.kv_pool import KVPools, block_bytes, make_pools
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
 from paged.engine.memory_probe import GpuMemory
@@ -21,8 +23,10 @@ from paged.engine.model_executor import ModelExecutor
 from paged.engine.pool_size import free_gpu_bytes, free_host_bytes, num_pool_blocks
 from paged.engine.widest_steps import widest_steps
 from paged.errors import ConfigError
+from paged.field_checks import expected
 from paged.kernel.backends.host import HostConfig
 from paged.kernel.choice import Choices, use_kernel
+from paged.kernel.registry import resolve_variant
 from paged.scheduler.scheduler import Scheduler
 
 _MEMINFO = Path("/proc/meminfo")
@@ -34,15 +38,17 @@ def make_engine(
     """Build the engine that serves a model.
 
     on_failure: as for `Engine`.
-    Raises: ConfigError where the options leave no room for one sequence of the most tokens;
-        KernelSourceError for kernels that do not exist; KernelRunError where decode cannot be
-        recorded.
+    Raises: ConfigError where the options leave no room for one sequence of the most tokens, or
+        ask for more memory than there is; KernelSourceError for kernels that do not exist;
+        KernelRunError where decode cannot be recorded.
     """
     max_model_len = model.config.max_model_len
+    _check_block_size(options.block_size, max_model_len)
     choices = _choices(options)
+    num_bytes = block_bytes(model.config, block_size=options.block_size, dtype=model.kv_dtype)
     num_blocks = num_pool_blocks(
         options,
-        block_bytes=block_bytes(model.config, block_size=options.block_size, dtype=model.kv_dtype),
+        block_bytes=num_bytes,
         max_model_len=max_model_len,
         free_bytes=lambda: _free_bytes(options, model, choices),
     )
@@ -51,22 +57,43 @@ def make_engine(
         max_model_len=max_model_len,
         groups=group_pools(options, model.config, num_blocks=num_blocks),
     )
-    allocator = make_allocator(cache, max_rows=options.max_num_seqs)
-    _check_room(allocator, options, model, num_blocks)
-    batching = ALLOCATORS[options.allocator].batching
-    scheduler = Scheduler(
-        options.scheduler_config(batching), allocator, max_model_len=max_model_len
-    )
-    executor = make_executor(options, model, cache, choices)
-    executor.record_graphs()
+    with memory_of(_amounts(options, num_blocks=num_blocks, block_bytes=num_bytes)):
+        # Pools come first, and tables of blocks next: too large, they fail before they are filled.
+        pools = make_pools(model.config, cache, dtype=model.kv_dtype, device=model.device)
+        allocator = make_allocator(cache, max_rows=options.max_num_seqs)
+        _check_room(allocator, options, model, num_blocks)
+        batching = ALLOCATORS[options.allocator].batching
+        scheduler = Scheduler(
+            options.scheduler_config(batching), allocator, max_model_len=max_model_len
+        )
+        executor = _executor(options, model, pools, choices)
+        executor.record_graphs()
     return Engine(scheduler, executor, WallClock(), [executor.searches], on_failure=on_failure)
+
+
+def _check_block_size(block_size: int, max_model_len: int) -> None:
+    """Refuse blocks that no sequence fills, but for those of the default size."""
+    most = max(LLMConfig().block_size, max_model_len)
+    if block_size > most:
+        what = f"at most {most} tokens, where max_model_len is {max_model_len}"
+        raise expected("block_size", what, block_size)
+
+
+def _amounts(options: LLMConfig, *, num_blocks: int, block_bytes: int) -> str:
+    """Say what the options ask for."""
+    num_host_blocks = options.host_blocks(num_blocks)
+    return (
+        f"{num_blocks} KV blocks ({num_blocks * block_bytes:,} bytes), {num_host_blocks} of the"
+        f" host ({num_host_blocks * block_bytes:,} bytes), max_num_seqs={options.max_num_seqs}"
+        f" and max_num_batched_tokens={options.max_num_batched_tokens}"
+    )
 
 
 def _choices(options: LLMConfig) -> Choices | None:
     """Resolve the kernels of the options; None where they name none."""
     if not options.kernels and options.num_threads is None:
         return None
-    variants = dict[str, str](options.kernels)
+    variants = {op: resolve_variant(op, variant) for op, variant in options.kernels.items()}
     host = HostConfig(num_threads=options.num_threads)
     with use_kernel(interpret=None, host=host, **variants) as choices:
         return choices
@@ -80,6 +107,12 @@ def make_executor(
     choices: as for `ModelExecutor`. Raises: what torch raises where memory is short.
     """
     pools = make_pools(model.config, cache, dtype=model.kv_dtype, device=model.device)
+    return _executor(options, model, pools, choices)
+
+
+def _executor(
+    options: LLMConfig, model: LoadedModel, pools: KVPools, choices: Choices | None
+) -> ModelExecutor:
     return ModelExecutor(
         model.config,
         model.params,
@@ -102,13 +135,17 @@ def _check_room(
     if refusal is None:
         return
     num_bytes = block_bytes(model.config, block_size=block_size, dtype=model.kv_dtype)
-    needed = -(-length // block_size)
+    needed, remedy = -(-length // block_size), f"max_model_len of at most {num_blocks * block_size}"
+    windows = [group.window for group in model.config.kv_groups if group.window is not None]
+    if allocator.name == "paged" and len(windows) == len(model.config.kv_groups):
+        step = options.max_num_batched_tokens
+        held = most_window_blocks(max(windows), block_size=block_size, num_step_tokens=step)
+        needed, remedy = min(needed, held), f"max_num_batched_tokens below {step}"
     raise ConfigError(
         f"expected room for one sequence of max_model_len={length} tokens, {needed} blocks or"
         f" {needed * num_bytes:,} bytes; got {num_blocks} blocks or"
         f" {num_blocks * num_bytes:,} bytes from {_size_source(options, model)}, and the"
-        f" allocator {allocator.name} says: {refusal}; give more of it, or a max_model_len of at"
-        f" most {num_blocks * block_size}"
+        f" allocator {allocator.name} says: {refusal}; give more of it, or a {remedy}"
     )
 
 

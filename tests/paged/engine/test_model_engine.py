@@ -64,6 +64,31 @@ def test_unknown_kernels_are_refused() -> None:
         _engine(kernels={"attend": "v2"})
 
 
+@pytest.mark.parametrize("name", ["host", "interpret"])
+def test_what_is_no_operation_but_a_name_beside_them_is_refused(name: str) -> None:
+    with pytest.raises(KernelSourceError, match=f"expected an op of .*; got '{name}'"):
+        _engine(kernels={name: "x"})
+
+
+def test_blocks_that_no_sequence_fills_are_refused_but_for_the_default() -> None:
+    with pytest.raises(ConfigError, match=f"block_size: expected at most {MAX_MODEL_LEN} tokens"):
+        _engine(block_size=MAX_MODEL_LEN + 1)
+    _engine(block_size=MAX_MODEL_LEN)
+    short = replace(tiny_model(), config=replace(tiny_model().config, max_model_len=9))
+    make_engine(LLMConfig(num_gpu_blocks_override=4), short, on_failure=give_up)
+    with pytest.raises(ConfigError, match="block_size: expected at most 16 tokens, where"):
+        make_engine(LLMConfig(block_size=17), short, on_failure=give_up)
+
+
+@pytest.mark.parametrize("name", ["num_gpu_blocks_override", "num_host_blocks", "max_num_seqs"])
+def test_more_memory_than_there_is_is_refused_with_the_bytes_asked_for(name: str) -> None:
+    most = 2**31 - 1
+    with pytest.raises(ConfigError, match=r"expected memory for .* allocate .*ask for less") as got:
+        _engine(**{name: most})
+    asked = {"max_num_seqs": f"max_num_seqs={most}"}.get(name, f"({most * 2048:,} bytes)")
+    assert asked in str(got.value)
+
+
 SIZES = {
     "num_gpu_blocks_override": 23,
     "kv_cache_memory_bytes": 24 * 2048 - 1,
@@ -79,6 +104,18 @@ def test_a_pool_that_holds_no_sequence_of_the_most_tokens_is_refused(name: str) 
     assert f"got 23 blocks or 47,104 bytes from {name}={SIZES[name]}," in message
     assert message.endswith("give more of it, or a max_model_len of at most 92")
     _engine(**{"num_gpu_blocks_override": None, name: SIZES[name] + 1})
+
+
+def test_windows_need_what_a_sequence_holds_at_once() -> None:
+    loaded = tiny_model()
+    loaded = replace(loaded, config=replace(loaded.config, windows=(8, 8)))
+    options = LLMConfig(
+        model="tiny", num_gpu_blocks_override=5, block_size=4, max_num_batched_tokens=12
+    )
+    with pytest.raises(ConfigError, match=r"96 tokens, 6 blocks or .*; got 5 blocks") as caught:
+        make_engine(options, loaded, on_failure=give_up)
+    assert str(caught.value).endswith("give more of it, or a max_num_batched_tokens below 12")
+    make_engine(replace(options, max_num_batched_tokens=8), loaded, on_failure=give_up)
 
 
 def test_blocks_that_are_named_go_before_bytes() -> None:
