@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from paged.engine.moved_blocks import WrongMove
 from paged.engine.trace import Site, Token, TokenValues, Values
 from paged.errors import ConfigError
+from paged.field_checks import expected, is_a
 from paged.scheduler.batch import Finished
 from paged.types import BoolArray
 
@@ -22,10 +24,9 @@ class Tolerance:
 
     def __post_init__(self) -> None:
         for name in ("rtol", "atol"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise ConfigError(
-                    f"{name} must be at least 0 and finite, got {getattr(self, name)}"
-                )
+            value = getattr(self, name)
+            if not is_a(value, Real) or not 0.0 <= value < np.inf:
+                raise expected(name, "a finite number at least 0", value)
 
     def differing(self, a: Values, b: Values) -> BoolArray:
         """Say which values are further apart. Equal bits are equal, those of NaN too."""

@@ -9,13 +9,13 @@ from paged.allocator.base import Allocator, Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
 from paged.allocator.window import most_window_blocks
 from paged.config import CacheConfig
-from paged.engine.allocation import memory_of
+from paged.engine.allocation import memory_of, probe_host
 from paged.engine.clock import WallClock
 from paged.engine.decode_graphs import graph_sizes
 from paged.engine.engine import Engine
 from paged.engine.graph_capture import find_capture
 from paged.engine.group_pools import group_pools
-from paged.engine.kv_pool import KVPools, block_bytes, make_pools
+from paged.engine.kv_pool import block_bytes, make_pools
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
 from paged.engine.memory_probe import GpuMemory
@@ -58,15 +58,15 @@ def make_engine(
         groups=group_pools(options, model.config, num_blocks=num_blocks),
     )
     with memory_of(_amounts(options, num_blocks=num_blocks, block_bytes=num_bytes)):
-        # Pools come first, and tables of blocks next: too large, they fail before they are filled.
-        pools = make_pools(model.config, cache, dtype=model.kv_dtype, device=model.device)
+        if model.device.type == "cpu":
+            probe_host((num_blocks + options.host_blocks(num_blocks)) * num_bytes)
         allocator = make_allocator(cache, max_rows=options.max_num_seqs)
         _check_room(allocator, options, model, num_blocks)
         batching = ALLOCATORS[options.allocator].batching
         scheduler = Scheduler(
             options.scheduler_config(batching), allocator, max_model_len=max_model_len
         )
-        executor = _executor(options, model, pools, choices)
+        executor = make_executor(options, model, cache, choices)
         executor.record_graphs()
     return Engine(scheduler, executor, WallClock(), [executor.searches], on_failure=on_failure)
 
@@ -107,12 +107,6 @@ def make_executor(
     choices: as for `ModelExecutor`. Raises: what torch raises where memory is short.
     """
     pools = make_pools(model.config, cache, dtype=model.kv_dtype, device=model.device)
-    return _executor(options, model, pools, choices)
-
-
-def _executor(
-    options: LLMConfig, model: LoadedModel, pools: KVPools, choices: Choices | None
-) -> ModelExecutor:
     return ModelExecutor(
         model.config,
         model.params,

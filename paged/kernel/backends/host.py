@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from paged.errors import BackendUnavailable, ConfigError
+from paged.field_checks import MAX_INT32, integer, set_field
 from paged.kernel.backends.host_level import HostLevel, cpu_levels, find_level
 from paged.kernel.backends.host_library import load_host_library
 from paged.kernel.backends.host_threads import default_num_threads
@@ -35,8 +36,8 @@ class HostConfig:
     level: str | None = None
 
     def __post_init__(self) -> None:
-        if self.num_threads is not None and self.num_threads < 1:
-            raise ConfigError(f"num_threads must be at least 1, got {self.num_threads}")
+        if self.num_threads is not None:
+            set_field(self, "num_threads", integer("num_threads", self.num_threads, 1, MAX_INT32))
         if self.level is not None:
             find_level(self.level)
 

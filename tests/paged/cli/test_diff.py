@@ -64,7 +64,12 @@ def test_drawing_can_be_random(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (("default", "nothing=1"), "unknown option 'nothing'"),
-        (("default", "default", "--rtol", "-1"), "rtol must be at least 0"),
+        (("cuda_graph_sizes=1", "default"), "unknown option 'cuda_graph_sizes'"),
+        (("default", "cuda_graph_sizes=none"), "unknown option 'cuda_graph_sizes'"),
+        (
+            ("default", "default", "--rtol", "-1"),
+            "rtol: expected a finite number at least 0, got -1",
+        ),
         (("default", "default", "--prompt", "x" * 2000), "leaves no room for output"),
         (("default", "attention=no.cu"), "no.cu"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,9 +65,9 @@ def test_values_may_be_as_far_apart_as_is_said(tolerance: Tolerance, expected: l
 
 
 @pytest.mark.parametrize("name", ["rtol", "atol"])
-@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
-def test_a_tolerance_is_a_finite_number(name: str, value: float) -> None:
-    with pytest.raises(ConfigError, match=f"{name} must be at least 0"):
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "a", None, True])
+def test_a_tolerance_is_a_finite_number(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"{name}: expected a finite number at least 0, got"):
         Tolerance(**{name: value})
 
 

@@ -80,13 +80,24 @@ def test_blocks_that_no_sequence_fills_are_refused_but_for_the_default() -> None
         make_engine(LLMConfig(block_size=17), short, on_failure=give_up)
 
 
-@pytest.mark.parametrize("name", ["num_gpu_blocks_override", "num_host_blocks", "max_num_seqs"])
-def test_more_memory_than_there_is_is_refused_with_the_bytes_asked_for(name: str) -> None:
-    most = 2**31 - 1
-    with pytest.raises(ConfigError, match=r"expected memory for .* allocate .*ask for less") as got:
-        _engine(**{name: most})
-    asked = {"max_num_seqs": f"max_num_seqs={most}"}.get(name, f"({most * 2048:,} bytes)")
-    assert asked in str(got.value)
+@pytest.mark.parametrize("is_probed", [True, False])
+def test_more_memory_than_there_is_is_refused_with_the_bytes_asked_for(
+    is_probed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # more than a process has addresses for, whatever the system promises
+    most = {"num_gpu_blocks_override": 2**31 - 1, "num_host_blocks": 2**31 - 1, "block_size": 96}
+    if not is_probed:
+        monkeypatch.setattr(model_engine, "probe_host", lambda _: None)
+        monkeypatch.setattr(model_engine, "make_allocator", _no_memory)
+    with pytest.raises(ConfigError, match=r"^expected memory for 2147483647 KV blocks") as caught:
+        _engine(**most)
+    message = str(caught.value)
+    assert message.count(f"({(2**31 - 1) * 96 * 512:,} bytes)") == 2
+    assert ("tried to allocate" if is_probed else "Unable to allocate") in message
+
+
+def _no_memory(*_: object, **__: object) -> None:
+    raise MemoryError("Unable to allocate 7.28 TiB")
 
 
 SIZES = {

@@ -25,11 +25,12 @@ def no_cpu_but_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"num_threads": 0}, "num_threads must be at least 1, got 0"),
+        ({"num_threads": 0}, "num_threads: expected an integer from 1 to 2147483647, got 0"),
+        ({"num_threads": 1.5}, "num_threads: expected an integer from 1 to 2147483647, got 1.5"),
         ({"level": "neon"}, "host level must be one of avx512, avx2, baseline, got 'neon'"),
     ],
 )
-def test_a_wrong_configuration_is_refused(config: dict[str, int | str], message: str) -> None:
+def test_a_wrong_configuration_is_refused(config: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         HostConfig(**config)  # type: ignore[arg-type]
 
