@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import gc
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, NoReturn
 
 import pytest
 
@@ -14,7 +17,7 @@ from paged.engine.model_engine import make_engine
 from paged.engine.request_maker import RequestMaker
 from paged.errors import RequestRefused
 from paged.sampling_params import SamplingParams
-from paged.scheduler.request import FinishReason
+from paged.scheduler.request import FinishReason, Request
 from tests.helpers.released import check_released
 from tests.helpers.tiny_llm import tiny_model
 
@@ -109,3 +112,147 @@ def test_an_aborted_request_tells_its_end_to_its_reader(desk: _Desk) -> None:
     desk.engine.abort("0")
     (last,) = list(generation)
     assert (last[1].reason, last[1].tokens) == (FinishReason.ABORT, ())
+
+
+@pytest.fixture
+def interrupted_before(
+    desk: _Desk, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> Callable[[object, str], None]:
+    """Return what puts one real interrupt before the next call of a method."""
+
+    def patch(owner: object, name: str) -> None:
+        original = getattr(owner, name)
+
+        def interrupted(*operands: Any, **options: Any) -> Any:
+            monkeypatch.setattr(owner, name, original)
+            ctrl_c()
+            return original(*operands, **options)
+
+        monkeypatch.setattr(owner, name, interrupted)
+
+    return patch
+
+
+def _check_whole(desk: _Desk) -> None:
+    """Assert that nothing is left of earlier requests, and that the engine works."""
+    scheduler = desk.engine.scheduler
+    scheduler.check_integrity()
+    assert (scheduler.num_running, scheduler.num_waiting) == (0, 0)
+    check_released(scheduler.allocator)
+    assert _tokens(desk.start("next")) == {0: 4}
+    assert not desk.engine.has_work
+
+
+@pytest.mark.parametrize(
+    ("part", "method"),
+    [
+        ("scheduler.allocator.tables", "take_rows"),
+        ("scheduler.allocator", "admit"),
+        ("scheduler", "schedule"),
+        ("executor", "forward"),
+        ("scheduler", "update"),
+    ],
+)
+def test_an_interrupt_anywhere_in_a_step_leaves_nothing_behind(
+    desk: _Desk, interrupted_before: Callable[[object, str], None], part: str, method: str
+) -> None:
+    generation = desk.start("a", "b", max_tokens=80)
+    interrupted_before(attrgetter(part)(desk.engine), method)
+    with pytest.raises(KeyboardInterrupt):
+        list(generation)
+    assert list(generation) == []
+    _check_whole(desk)
+
+
+def test_an_interrupt_while_queueing_takes_all_of_the_call_back(
+    desk: _Desk, interrupted_before: Callable[[object, str], None]
+) -> None:
+    interrupted_before(desk.engine, "add_request")
+    with pytest.raises(KeyboardInterrupt):
+        desk.start("a", "b")
+    _check_whole(desk)
+
+
+def test_an_interrupt_while_closing_gives_up_the_rest(
+    desk: _Desk, interrupted_before: Callable[[object, str], None]
+) -> None:
+    generation = desk.start("a", "b", "c", max_tokens=80)
+    next(generation)
+    interrupted_before(desk.engine, "abort")
+    with pytest.raises(KeyboardInterrupt):
+        generation.close()
+    _check_whole(desk)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_any_error_while_queueing_takes_the_earlier_prompts_back(
+    desk: _Desk, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    add = desk.engine.add_request
+
+    def fail_third(request: Request) -> None:
+        if desk.engine.scheduler.num_waiting == 2:
+            raise error
+        add(request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.engine, "add_request", fail_third)
+        with pytest.raises(error):
+            desk.start("a", "b", "c")
+    _check_whole(desk)
+
+
+def test_one_abort_that_fails_does_not_keep_the_others(
+    desk: _Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    abort, failed = desk.engine.abort, []
+
+    def fail_first_two(request_id: str) -> None:
+        abort(request_id)
+        if len(failed) < 2:
+            failed.append(request_id)
+            raise ArithmeticError(request_id)
+
+    generation = desk.start("a", "b", "c", max_tokens=80)
+    next(generation)
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.engine, "abort", fail_first_two)
+        with pytest.raises(ArithmeticError, match=r"^0$"):
+            generation.close()
+    assert failed == ["0", "1"]
+    _check_whole(desk)
+
+
+def test_a_dropped_generation_is_given_up_by_the_next_call(desk: _Desk) -> None:
+    for _ in desk.start("a", max_tokens=80):
+        break
+    gc.collect()
+    assert desk.engine.scheduler.num_running == 1
+    other = desk.start("b")
+    assert desk.engine.scheduler.num_running == 0
+    with pytest.raises(KeyError):
+        desk.switch.take("0")
+    assert _tokens(other) == {0: 4}
+    _check_whole(desk)
+
+
+def test_a_generation_dropped_in_the_middle_of_a_step_ends_in_the_next(
+    desk: _Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler = desk.engine.scheduler
+    dropped = [desk.start("a", max_tokens=80)]
+    other = desk.start("b")
+    schedule = scheduler.schedule
+
+    def drop() -> object:
+        dropped.clear()
+        gc.collect()
+        return schedule()
+
+    monkeypatch.setattr(scheduler, "schedule", drop)
+    next(other)
+    assert scheduler.num_running == 2
+    next(other)
+    assert scheduler.num_running == 1
+    assert len(list(other)) == 2
+    _check_whole(desk)
