@@ -12,8 +12,8 @@ import pytest
 
 PROJECT = {"paged", "model_zoo", "experiments", "bench", "tests", "kernels_cu"}
 FOUNDATION = {
-    *("paged.cache_dir", "paged.config", "paged.errors", "paged.hardware"),
-    *("paged.sampling_params", "paged.shapes", "paged.types"),
+    *("paged.cache_dir", "paged.config", "paged.errors", "paged.extras", "paged.hardware"),
+    *("paged.field_checks", "paged.sampling_params", "paged.shapes", "paged.types"),
 }
 # Heavy or absent on most machines: imported inside the function that needs them.
 LAZY = {"cupy", "cupy_backends", "triton", "jax", "flashinfer"}
