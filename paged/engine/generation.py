@@ -29,7 +29,8 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
         self._index_of = {stream.request.request_id: i for i, stream in enumerate(streams)}
         self._ready: deque[tuple[int, OutputDelta]] = deque()
         # Collected in the middle of a step perhaps: its requests are only noted then.
-        weakref.finalize(self, switch.unwanted.extend, self._index_of).atexit = False
+        self._on_drop = weakref.finalize(self, switch.unwanted.extend, self._index_of)
+        self._on_drop.atexit = False
 
     def __next__(self) -> tuple[int, OutputDelta]:
         """Return the next piece, running steps until there is one."""
@@ -62,6 +63,7 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
     def close(self) -> None:
         """Give up the requests that have not ended."""
         with held_interrupts():
+            self._on_drop.detach()
             self._switch.unwanted.extend(self._index_of)
             self._index_of.clear()
             self._ready.clear()
