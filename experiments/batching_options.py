@@ -36,8 +36,9 @@ class BatchingOptions:
         int | None, Flag(whole(100_000), "N", "requests to serve (default 48, 6 with --quick)")
     ] = None
     kv_slots: Annotated[
-        int, Flag(whole(2**26), "N", "KV pool in tokens, the same for all arms (default 4096)")
-    ] = 4_096
+        int | None,
+        Flag(whole(2**26), "N", "KV pool in tokens, of every arm (default 4096, 1024 if quick)"),
+    ] = None
     max_model_len: Annotated[
         int, Flag(whole(2**20), "N", "longest prompt + output, at least 512 (default 512)")
     ] = 512
@@ -74,6 +75,11 @@ class BatchingOptions:
     def load_size(self) -> int:
         """Requests to serve."""
         return self.num_requests or (6 if self.quick else 48)
+
+    @property
+    def pool_slots(self) -> int:
+        """Tokens that the KV pool has room for: too few for all requests at once."""
+        return self.kv_slots or (1_024 if self.quick else 4_096)
 
     @property
     def num_rounds(self) -> int:

@@ -63,17 +63,17 @@ def run(options: BatchingOptions) -> None:
 
 def _config(options: BatchingOptions) -> LLMConfig:
     least = PROMPT_TOKENS[1] + OUTPUT_TOKENS[1]
-    if not least <= options.max_model_len <= options.kv_slots:
+    if not least <= options.max_model_len <= options.pool_slots:
         raise ConfigError(
             f"--max-model-len must be from {least}, the longest request, to --kv-slots,"
-            f" {options.kv_slots}; got {options.max_model_len}"
+            f" {options.pool_slots}; got {options.max_model_len}"
         )
     return LLMConfig(
         model=options.model,
         device="cpu",
         dtype=options.dtype,
         block_size=BLOCK_SIZE,
-        num_gpu_blocks_override=options.kv_slots // BLOCK_SIZE,
+        num_gpu_blocks_override=options.pool_slots // BLOCK_SIZE,
         max_model_len=options.max_model_len,
         max_num_seqs=options.max_num_seqs,
         # A static batch starts in one step, so a smaller budget would limit it and no other.
@@ -100,7 +100,7 @@ def _trials(
         arm = Arm.of(
             config,
             allocator,
-            num_blocks=options.kv_slots // BLOCK_SIZE,
+            num_blocks=options.pool_slots // BLOCK_SIZE,
             max_model_len=options.max_model_len,
         )
         trial = Trial(
@@ -124,6 +124,8 @@ def _measure_all(
 ) -> Measured:
     """Run the arms in turn, round after round, so that a slow minute slows all of them."""
     arms = {name: real_arm(config, loaded, name) for name in options.allocators}
+    # once, and counted for no arm: what the process keeps from its first run on
+    measure(next(iter(arms.values())), next(iter(loads.values())))
     measured: Measured = {(seed, name): [] for seed in loads for name in arms}
     num_runs = options.num_rounds * len(measured)
     with tqdm(total=num_runs, unit="run", dynamic_ncols=True) as progress:
@@ -168,7 +170,7 @@ def _describe(
         "experiment": "batching",
         "command": options.command,
         "config": {**asdict(config), "kernels": dict(config.kernels)},
-        "kv_slots": options.kv_slots,
+        "kv_slots": options.pool_slots,
         "rounds": options.num_rounds,
         "seeds": list(loads),
         "workload": {

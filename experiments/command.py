@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from paged.errors import ConfigError, IntegrityError, PagedError
+from paged.extras import MODEL_PACKAGES, not_installed
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -38,7 +39,8 @@ def parse_path(text: str) -> Path:
 def run_command(command: Callable[[], None]) -> int:
     """Run a command and return the exit status; what went wrong takes one line on stderr.
 
-    Bad input and a disk that fails give BAD_INPUT, Ctrl-C gives INTERRUPTED.
+    Bad input, a disk that fails and a package of `paged[model]` that is missing give BAD_INPUT,
+    Ctrl-C gives INTERRUPTED.
     """
     try:
         command()
@@ -48,8 +50,11 @@ def run_command(command: Callable[[], None]) -> int:
     except IntegrityError:
         raise
     except (PagedError, OSError) as error:
-        print(f"error: {_one_line(str(error))}", file=sys.stderr)
-        return BAD_INPUT
+        return _refuse(str(error))
+    except ModuleNotFoundError as error:
+        if error.name not in MODEL_PACKAGES:
+            raise
+        return _refuse(not_installed(error.name))
     return 0
 
 
@@ -57,6 +62,11 @@ def start(main: Callable[[], int]) -> NoReturn:
     """Run main as a process of its own; a polite kill cleans up as Ctrl-C does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
+
+
+def _refuse(reason: str) -> int:
+    print(f"error: {_one_line(reason)}", file=sys.stderr)
+    return BAD_INPUT
 
 
 def _one_line(text: str) -> str:

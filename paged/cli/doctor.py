@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from paged.cli.command import Command
-from paged.cli.extras import not_installed
+from paged.extras import not_installed
 
 if TYPE_CHECKING:
     from paged.kernel.diagnosis import Verdict

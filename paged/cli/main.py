@@ -12,9 +12,9 @@ from typing import NoReturn
 
 from paged.cli import allocators, diff, doctor, download, generate, plan
 from paged.cli.command import Command
-from paged.cli.extras import MODEL_PACKAGES, not_installed
 from paged.cli.kernels import main as kernels
 from paged.errors import PagedError
+from paged.extras import MODEL_PACKAGES, not_installed
 
 COMMANDS: tuple[Command, ...] = (
     *(generate.COMMAND, diff.COMMAND, download.COMMAND, plan.COMMAND),

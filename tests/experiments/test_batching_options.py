@@ -14,6 +14,7 @@ def test_quick_is_smaller_unless_told_otherwise() -> None:
     full, quick = parse_batching_options([]), parse_batching_options(["--quick"])
     assert full.allocators == ARMS
     assert quick.load_size < full.load_size
+    assert (quick.pool_slots, full.pool_slots) == (1024, 4096)
     assert (quick.num_rounds, full.num_rounds) == (1, 3)
     told = parse_batching_options(["--quick", "--num-requests", "7", "--rounds", "2"])
     assert (told.load_size, told.num_rounds) == (7, 2)

@@ -16,6 +16,11 @@ from paged.errors import ConfigError, IntegrityError
     [
         (ConfigError("two\n lines"), BAD_INPUT, "error: two lines\n"),
         (ConfigError("a\0b\x1b é"), BAD_INPUT, "error: a\\x00b\\x1b é\n"),
+        (
+            ModuleNotFoundError(name="torch"),
+            BAD_INPUT,
+            "error: torch is not installed; pip install 'paged[model]'\n",
+        ),
         (OSError("disk full"), BAD_INPUT, "error: disk full\n"),
         (KeyboardInterrupt(), INTERRUPTED, "interrupted: nothing was written\n"),
     ],
@@ -33,11 +38,14 @@ def test_success_is_silent(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_bug_of_ours_keeps_its_traceback():
+@pytest.mark.parametrize(
+    "error", [IntegrityError("a block has two owners"), ModuleNotFoundError(name="paged.lost")]
+)
+def test_a_bug_of_ours_keeps_its_traceback(error):
     def fail() -> None:
-        raise IntegrityError("a block has two owners")
+        raise error
 
-    with pytest.raises(IntegrityError):
+    with pytest.raises(type(error)):
         run_command(fail)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paged.cli.extras import MODEL_PACKAGES
+from paged.extras import MODEL_PACKAGES
 from tests.helpers.gguf_files import small_llama, write_model
 
 SCRIPT = """
