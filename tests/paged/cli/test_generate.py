@@ -51,9 +51,10 @@ def test_options_reach_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert len(seeds) == 2
     plain = _run(capsys, "a", "--max-tokens", "8")[1]
-    others = ["--allocator", "reserved-max", "--block-size", "8", "--preemption", "swap"]
-    others += ["--kernel", "attention=reference", "--kv-cache-memory-bytes", "1MiB"]
-    assert _run(capsys, "a", "--max-tokens", "8", *others)[1] == plain
+    others = ["--block-size", "8", "--kernel", "attention=reference"]
+    others += ["--kv-cache-memory-bytes", "1MiB"]
+    for policy in (["--allocator", "reserved-max"], ["--preemption", "swap"]):
+        assert _run(capsys, "a", "--max-tokens", "8", *others, *policy)[1] == plain
     others = ["--num-gpu-blocks-override", "6", "--kv-cache-memory-bytes", "40kB"]
     assert _run(capsys, "a", "--max-tokens", "8", *others)[1] == plain
 
@@ -66,7 +67,8 @@ def test_options_reach_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
         (["x" * 96], "leaves no room for output: max_model_len is 96"),
         (["a", "--num-gpu-blocks-override", "5"], "from num_gpu_blocks_override=5, and the alloc"),
         (["a", "--kv-cache-memory-bytes", "40kB"], "from kv_cache_memory_bytes=40000, and the all"),
-        (["a", "--gpu-memory-utilization", "2"], "gpu_memory_utilization is a share of the memory"),
+        (["a", "--gpu-memory-utilization", "2"], "gpu_memory_utilization: expected a number from"),
+        (["a", "--preemption", "swap", "--allocator", "virtual"], "needs the allocator paged"),
         (["a", "--kernel", "copy_blocks=vector", "--kernel", "copy_blocks=reference"], "two kern"),
     ],
 )
