@@ -114,15 +114,6 @@ class BlockPool:
         self.references[blocks] = left
         self._let_go(blocks)
 
-    def drop_listed(self, blocks: IndexArray) -> None:
-        """Give up one reference to a block for each time that it is listed."""
-        if not np.count_nonzero(self.references[blocks] - _ONE):
-            # A block held once cannot be listed twice.
-            self.drop(blocks)
-            return
-        np.subtract.at(self.references, blocks, 1)
-        self._let_go(np.unique(blocks[self.references[blocks] == 0]))
-
     def _let_go(self, idle: IndexArray) -> None:
         if self._cache is None:
             self._push(idle)

@@ -59,17 +59,17 @@ class SlidingWindow:
 
     def moved(self, rows: IndexArray) -> IndexArray:
         """Rows whose window has left a block that they still hold. O(rows), a query."""
-        needed = (self._tables.num_tokens[rows] - self._reach_tokens) // self._tables.block_size
-        return rows[needed > self._tables.first_block[rows]]
+        return rows[self._first_read(rows) > self._tables.first_block[rows]]
+
+    def _first_read(self, rows: IndexArray) -> IndexArray:
+        """First block that the next token of each row reads; below 0 where none has been left."""
+        return (self._tables.num_tokens[rows] - self._reach_tokens) // self._tables.block_size
 
     def slide(self, rows: IndexArray) -> None:
         """Give up the blocks that the windows of rows, each of them `moved`, have left."""
-        tables = self._tables
-        first = tables.first_block[rows]
-        end = (tables.num_tokens[rows] - self._reach_tokens) // tables.block_size
-        count = end - first
-        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        tables, end = self._tables, self._first_read(rows)
+        spans = zip(rows.tolist(), tables.first_block[rows].tolist(), end.tolist(), strict=True)
         # Leaves first, as everywhere: the queue evicts in the order of release.
-        columns = np.repeat(end - 1, count) - within
-        self._pool.drop_listed(tables.ids[np.repeat(rows, count), columns].astype(np.int64))
+        left = [tables.ids[row, first:last][::-1].astype(np.int64) for row, first, last in spans]
+        self._pool.drop_all(left)
         tables.first_block[rows] = end
