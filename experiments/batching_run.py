@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 
 import numpy as np
 from tqdm import tqdm
@@ -20,7 +19,7 @@ from experiments.live.steps import Steps, median_of
 from experiments.live.trial import Trial
 from experiments.output import published, require_writable
 from experiments.report.batching import batching_table, write_batching_report
-from experiments.results import git_id, write_csv
+from experiments.results import versions, write_csv
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel, load_model
 from paged.engine.step_time import AffineStepTime
@@ -189,10 +188,5 @@ def _describe(
             "num_cpus": os.cpu_count(),
             "load_average_1min": os.getloadavg()[0],
         },
-        "versions": {
-            "paged": version("paged"),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "git": git_id(),
-        },
+        "versions": versions(),
     }

@@ -149,16 +149,21 @@ def describe(options: Options, plan: Plan) -> dict[str, object]:
         },
         "model_shape": asdict(setup.model),
         "gpu_spec": asdict(setup.gpu),
-        "versions": {
-            "paged": version("paged"),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "git": git_id(),
-        },
+        "versions": versions(),
     }
 
 
-def git_id() -> str | None:
+def versions() -> dict[str, str | None]:
+    """Versions of what computed a result, and the commit of the source."""
+    return {
+        "paged": version("paged"),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "git": _git_id(),
+    }
+
+
+def _git_id() -> str | None:
     """Commit of the source, None outside a checkout or without git."""
     try:
         answer = subprocess.run(

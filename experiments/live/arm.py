@@ -31,7 +31,6 @@ from paged.scheduler.scheduler import Scheduler
 class Arm:
     """How the engine is set up, whatever computes the steps."""
 
-    allocator: str
     cache: CacheConfig
     scheduler: SchedulerConfig
 
@@ -40,7 +39,6 @@ class Arm:
         """Set one allocator up as `LLM` does. Raises ConfigError where its name is unknown."""
         config = replace(config, allocator=allocator)
         return cls(
-            allocator=allocator,
             cache=config.cache_config(num_blocks=num_blocks, max_model_len=max_model_len),
             scheduler=config.scheduler_config(ALLOCATORS[allocator].batching),
         )

@@ -49,8 +49,7 @@ DEFINITIONS = (
 )
 
 
-def read_batching(directory: Path) -> Frame:
-    """Read the arms. Raises: ResultsError where batching.csv is missing or another file's."""
+def _read_arms(directory: Path) -> Frame:
     frame = read_frame(directory / "batching.csv", COLUMNS)
     if frame is None:
         raise ResultsError(f"expected batching.csv with rows in {directory}; run the experiment")
@@ -58,8 +57,11 @@ def read_batching(directory: Path) -> Frame:
 
 
 def batching_table(directory: Path) -> Table:
-    """Lay the arms out beside the simulator's prediction."""
-    frame, run = read_batching(directory), _read_run(directory)
+    """Lay the arms out beside the simulator's prediction. Raises: ResultsError."""
+    return _table(_read_arms(directory), _read_run(directory))
+
+
+def _table(frame: Frame, run: dict[str, Json]) -> Table:
     arms = in_order(frame.names("allocator"))
     has_pow2 = any(arm.name == "reserved-pow2" for arm in arms)
     return Table(
@@ -67,7 +69,7 @@ def batching_table(directory: Path) -> Table:
         header=("allocator", "batching", *(header for _, header, _ in MEASURES)),
         rows=tuple(_row(frame.where(allocator=arm.name), arm) for arm in arms),
         notes=(
-            f"{batching_regime(run)}.",
+            f"{_regime(run)}.",
             *DEFINITIONS,
             f"Step times were fitted to {run['fitted_to']}. {_verdict(frame)}",
             *([POW2_NOTE] if has_pow2 else []),
@@ -88,7 +90,7 @@ def _verdict(frame: Frame) -> str:
     return f"Largest difference {worst_pct:.1f} %; the goal of {GOAL_PCT:.0f} % is {is_met}."
 
 
-def batching_regime(run: dict[str, Json]) -> str:
+def _regime(run: dict[str, Json]) -> str:
     """State model, load, pool and rounds."""
     config, load = _mapping(run, "config"), _mapping(run, "workload")
     prompts, outputs = (cast("list[int]", load[f"{kind}_tokens"]) for kind in ("prompt", "output"))
@@ -118,18 +120,18 @@ def write_batching_report(directory: Path) -> None:
     from experiments.report.batching_figure import draw_batching
     from experiments.report.page import page_environment
 
-    run = _read_run(directory)
-    png = draw_batching(directory, regime=batching_regime(run))
-    table = batching_table(directory)
+    frame, run = _read_arms(directory), _read_run(directory)
+    regime = _regime(run)
+    png = draw_batching(directory, regime=regime)
     page = (
         page_environment()
         .get_template(TEMPLATE_NAME)
         .render(
-            regime=batching_regime(run),
+            regime=regime,
             figure=base64.b64encode(png).decode(),
-            tables=[table],
+            tables=[_table(frame, run)],
             definitions=DEFINITIONS,
-            arms=in_order(read_batching(directory).names("allocator")),
+            arms=in_order(frame.names("allocator")),
             settings=[(".".join(path), json.dumps(leaf)) for path, leaf in flatten(run)],
             command=run["command"],
         )
