@@ -56,18 +56,15 @@ class GroupedAllocator:
 
         A prefix is hit as far as every group has it cached.
         """
-        num_blocks = -(-demand.num_tokens // self.block_size)
-        is_too_long = num_blocks > self.tables.max_blocks_per_row
-        if self.tables.num_free_rows < demand.num_sequences or is_too_long:
+        intake = self.groups[0].intake
+        if not intake.has_rows(demand):
             return None
         hits = self._match(demand)
-        if not self._fits(demand, hits):
-            if not len(hits[0]) or not self.groups[0].intake.is_whole(demand, hits[0]):
-                return None
-            # To compute the last block anew takes no block more than to copy it.
+        if intake.is_whole(demand, hits[0]) and not self._fits(demand, hits):
+            # Without room for copies the last block is computed anew.
             hits = [hit[:-1] for hit in hits]
-            if not self._fits(demand, hits):
-                return None
+        if not self._fits(demand, hits):
+            return None
         each = [
             group.intake.place(demand, hit) for group, hit in zip(self.groups, hits, strict=True)
         ]

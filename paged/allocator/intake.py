@@ -37,7 +37,7 @@ class Intake:
         self._chains = chains
         self._window = window
         self._size = tables.block_size
-        self.num_watermark_blocks = num_watermark_blocks
+        self._num_watermark_blocks = num_watermark_blocks
         self.pinned: list[IndexArray] = []
 
     def refusal(self, demand: Demand) -> str | None:
@@ -69,8 +69,16 @@ class Intake:
         first = self._window.first_block(num_cached)
         return first, min(total, first + self._window.most_blocks)
 
+    def has_rows(self, demand: Demand) -> bool:
+        """Say whether rows are free for a demand, and long enough for it. A query."""
+        is_short = -(-demand.num_tokens // self._size) <= self._tables.max_blocks_per_row
+        return is_short and demand.num_sequences <= self._tables.num_free_rows
+
     def match(self, demand: Demand) -> IndexArray:
-        """Blocks of the longest prefix of a demand that is cached. A query."""
+        """Blocks of the longest prefix of a demand that is cached.
+
+        Mutates: the cache, where prompts that begin alike are computed and not registered yet.
+        """
         cache, tokens = self._cache, demand.tokens
         if cache is None or tokens is None:
             return NO_BLOCKS
@@ -98,10 +106,10 @@ class Intake:
 
     def _num_kept_back(self, headroom_blocks: int) -> int:
         is_idle = self._tables.num_free_rows == self._tables.max_rows
-        return 0 if is_idle else self.num_watermark_blocks + headroom_blocks
+        return 0 if is_idle else self._num_watermark_blocks + headroom_blocks
 
     def place(self, demand: Demand, hit: IndexArray) -> Admission:
-        """Admit a demand that `fits`, on rows that are free."""
+        """Admit a demand that `fits` and `has_rows`."""
         num_cached, is_whole = self._num_cached(demand, hit), self.is_whole(demand, hit)
         first, end = self._columns(demand, num_cached=num_cached)
         if len(hit):

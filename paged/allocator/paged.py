@@ -96,11 +96,10 @@ class PagedAllocator:
 
         With a window, room for as many as it holds at once.
         """
-        num_blocks = -(-demand.num_tokens // self.block_size)
-        is_too_long = num_blocks > self.tables.max_blocks_per_row
-        if self.tables.num_free_rows < demand.num_sequences or is_too_long:
+        intake = self.intake
+        if not intake.has_rows(demand):
             return None
-        intake, hit = self.intake, self.intake.match(demand)
+        hit = intake.match(demand)
         if len(hit) and intake.is_whole(demand, hit) and not intake.fits(demand, hit):
             hit = hit[:-1]
         return intake.place(demand, hit) if intake.fits(demand, hit) else None
