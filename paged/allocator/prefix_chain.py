@@ -128,9 +128,7 @@ class PrefixChains:
     def _register_prompts(self) -> None:
         computed, self._computed = self._computed, {}
         self._first_keys.clear()
-        if computed and self._tokens is not None:
-            num_tokens = np.array(list(computed.values()), np.int64)
-            self._register(np.array(list(computed), np.int64), num_tokens, self._tokens)
+        self._register_rows(computed)
 
     def abandon(self) -> None:
         """Take note that the step in flight has failed: close the chains of its rows."""
@@ -150,9 +148,13 @@ class PrefixChains:
                 num_tokens = self._tables.num_tokens.item(row)
             if num_tokens >= self._next_full.item(row):
                 full[row] = num_tokens
-        if full and self._tokens is not None:
-            num_tokens = np.array(list(full.values()), np.int64)
-            self._register(np.array(list(full), np.int64), num_tokens, self._tokens)
+        self._register_rows(full)
+
+    def _register_rows(self, num_tokens: dict[int, int]) -> None:
+        """Register the full blocks of the first num_tokens[row] tokens of each row."""
+        if num_tokens and self._tokens is not None:
+            counts = np.array(list(num_tokens.values()), np.int64)
+            self._register(np.array(list(num_tokens), np.int64), counts, self._tokens)
 
     def register(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Make the blocks that rows have filled hittable, dropping duplicates.
