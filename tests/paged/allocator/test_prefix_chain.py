@@ -53,6 +53,15 @@ class Fixture:
         self.chains.commit(np.array(rows, np.int64), self.tokens)
         self.pool.check_integrity()
 
+    def begin_a_second_chunk(self) -> list[int]:
+        """Compute 1, 2, 3 of the prompt of row 0, and have 4 in flight; return its blocks."""
+        blocks = self.admit(0, 1, 2, 3, 0)
+        self.write(0, 1, 2, 3)
+        self.commit(0)
+        self.chains.write(np.array([0]))
+        self.write(0, 1, 2, 3, 4)
+        return blocks
+
     def look_up(self, *tokens: int) -> None:
         self.chains.look_up(int(self.keys_of(*tokens)[0]))
         self.pool.check_integrity()
@@ -197,11 +206,7 @@ def test_a_prompt_is_registered_when_one_that_begins_alike_is_looked_up(it: Fixt
 
 
 def test_a_look_up_finds_no_block_that_the_step_in_flight_fills(it: Fixture) -> None:
-    blocks = it.admit(0, 1, 2, 3, 0)
-    it.write(0, 1, 2, 3)
-    it.commit(0)
-    it.chains.write(np.array([0]))
-    it.write(0, 1, 2, 3, 4)
+    blocks = it.begin_a_second_chunk()
     it.look_up(1, 2)
     assert it.match(1, 2, 3, 4) == blocks[:1]
     it.chains.settle(np.array([0]))
@@ -221,21 +226,13 @@ def test_a_prompt_in_chunks_is_registered_as_far_as_it_is_computed(it: Fixture) 
 
 
 def test_a_row_in_flight_settles_the_prompt_it_has_computed(it: Fixture) -> None:
-    blocks = it.admit(0, 1, 2, 3, 0)
-    it.write(0, 1, 2, 3)
-    it.commit(0)
-    it.chains.write(np.array([0]))
-    it.write(0, 1, 2, 3, 4)
+    blocks = it.begin_a_second_chunk()
     it.chains.settle(np.array([0]))
     assert it.match(1, 2, 3, 4) == blocks[:1]
 
 
 def test_a_step_that_fails_leaves_prompts_of_earlier_ones(it: Fixture) -> None:
-    blocks = it.admit(0, 1, 2, 3, 0)
-    it.write(0, 1, 2, 3)
-    it.commit(0)
-    it.chains.write(np.array([0]))
-    it.write(0, 1, 2, 3, 4)
+    blocks = it.begin_a_second_chunk()
     it.chains.abandon()
     it.register(0)
     assert it.match(1, 2, 3, 4) == blocks[:1]

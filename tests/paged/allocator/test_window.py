@@ -28,6 +28,12 @@ class Rows:
             self.tables.num_blocks[row] = num_blocks
             self.tables.num_tokens[row] = count
 
+    def share(self) -> None:
+        """Let row 1 hold the blocks of row 0."""
+        self.pool.drop(self.tables.row_ids(1).astype(np.int64))
+        self.tables.ids[1] = self.tables.ids[0]
+        self.pool.retain(self.tables.row_ids(0).astype(np.int64))
+
     def slide(self) -> list[int]:
         """Move all windows on, and return the rows that have given blocks up."""
         moved = self.window.moved(self.rows)
@@ -81,9 +87,7 @@ def test_rows_give_up_several_blocks_or_none() -> None:
 
 def test_a_shared_block_is_free_when_the_last_window_has_left_it() -> None:
     it = Rows(20, 20, window=8)
-    it.pool.drop(it.tables.row_ids(1).astype(np.int64))
-    it.tables.ids[1] = it.tables.ids[0]
-    it.pool.retain(it.tables.row_ids(0).astype(np.int64))
+    it.share()
     it.window.slide(it.rows[:1])
     assert it.pool.num_held == 5
     it.window.slide(it.rows[1:])
@@ -92,9 +96,7 @@ def test_a_shared_block_is_free_when_the_last_window_has_left_it() -> None:
 
 def test_rows_that_share_may_move_at_once() -> None:
     it = Rows(20, 20, window=8)
-    it.pool.drop(it.tables.row_ids(1).astype(np.int64))
-    it.tables.ids[1] = it.tables.ids[0]
-    it.pool.retain(it.tables.row_ids(0).astype(np.int64))
+    it.share()
     assert it.slide() == [0, 1]
     assert it.pool.num_held == 2
     it.pool.check_integrity()
