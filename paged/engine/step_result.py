@@ -38,8 +38,8 @@ class ModelStepResult(StepResult):
     beams: Mapping[str, BeamSearch] = field(default_factory=dict[str, BeamSearch])
 
 
-def places_of(draws: IndexArray, num_draws: int) -> IndexArray:
-    """Index of each of num_draws in `draws`, -1 for those that are not in it."""
-    places = np.full(num_draws, -1, np.int64)
-    places[draws] = np.arange(len(draws))
+def places_of(chosen: IndexArray, count: int) -> IndexArray:
+    """Index of each number below count in `chosen`, -1 for those that are not in it."""
+    places = np.full(count, -1, np.int64)
+    places[chosen] = np.arange(len(chosen))
     return places

@@ -13,6 +13,7 @@ import torch
 
 from model_zoo.params import ModelParams, tensors
 from paged.engine.moved_blocks import WrongMove, wrong_move
+from paged.engine.step_result import places_of
 from paged.errors import check
 from paged.kernel.linear_weight import LinearWeight
 from paged.kernel.registry import OP_NAMES, find_op
@@ -216,6 +217,4 @@ def _rows_at(layer_pool: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
 def _draw_places(batch: Batch) -> IndexArray:
     """For each token of a step its place among those that are drawn from, -1 for the others."""
     last = (np.cumsum(batch.num_scheduled) - 1)[batch.num_samples > 0]
-    places = np.full(batch.num_tokens, -1, np.int64)
-    places[last] = np.arange(len(last))
-    return places
+    return places_of(last, batch.num_tokens)
