@@ -16,7 +16,7 @@ import torch
 
 from paged.allocator.base import BlockMoves
 from paged.engine.copy_lane import Lane, Ticket
-from paged.engine.kv_pool import KVPools
+from paged.engine.kv_pool import KVPools, per_group
 from paged.kernel import op_call
 from paged.scheduler.batch import Batch
 from paged.types import BoolArray, IndexArray
@@ -52,54 +52,47 @@ class BlockMover:
         self._leaving = [each for each in self._leaving if not each.ticket.is_over]
         if not batch.num_moves and not self._leaving:
             return
+        device, host = self._pools.device, self._pools.host
         if self._leaving or len(batch.swap_out):
             self._leave(batch)
         if len(batch.swap_in):
             incoming = self._by_group(batch.swap_in)
-            self._lane.submit(lambda: self._swap_in(incoming)).wait()
+            self._lane.submit(lambda: _swap(host, device, incoming)).wait()
         if len(batch.copies):
-            for pool, moves in zip(self._pools.device, self._by_group(batch.copies), strict=True):
+            for pool, moves in zip(device, self._by_group(batch.copies), strict=True):
                 if len(moves):
                     op_call("copy_blocks", pool, _pairs(moves).to(pool.device))
 
     def _leave(self, batch: Batch) -> None:
         """Start what is to leave, and wait for what leaves a block that the step writes."""
+        device, host = self._pools.device, self._pools.host
         written = self._written(batch)
         for each in self._leaving:
-            at_once, _ = _split(each.moves, written)
-            if any(map(len, at_once)):
+            if any(is_hit.any() for is_hit in _hits(each.moves, written)):
                 each.ticket.wait()
-        at_once, later = _split(self._by_group(batch.swap_out), written)
+        outgoing = self._by_group(batch.swap_out)
+        hits = _hits(outgoing, written)
+        at_once, later = _chosen(outgoing, hits), _chosen(outgoing, [~is_hit for is_hit in hits])
         if any(map(len, at_once)):
-            self._lane.submit(lambda: self._swap_out(at_once)).wait()
+            self._lane.submit(lambda: _swap(device, host, at_once)).wait()
         if any(map(len, later)):
-            ticket = self._lane.submit(lambda: self._swap_out(later))
+            ticket = self._lane.submit(lambda: _swap(device, host, later))
             self._leaving.append(_Leaving(moves=later, ticket=ticket))
 
     def _written(self, batch: Batch) -> list[IndexArray]:
         """Return, by KV group, the blocks that the step writes where it computes."""
         blocks = [slots // batch.tables.block_size for slots in batch.flatten().slot_mappings]
-        # one table may serve all groups
-        blocks *= len(self._pools.device) // len(blocks)
         copies = self._by_group(batch.copies)
-        return [np.append(ids, each.dst) for ids, each in zip(blocks, copies, strict=True)]
+        by_group = zip(per_group(blocks, len(copies)), copies, strict=True)
+        return [np.append(ids, each.dst) for ids, each in by_group]
 
     def _by_group(self, moves: BlockMoves) -> ByGroup:
         return [moves.of(group) for group in range(len(self._pools.device))]
 
-    def _swap_out(self, moves: ByGroup) -> None:
-        for device, host, each in zip(self._pools.device, self._pools.host, moves, strict=True):
-            _swap(device, host, each)
 
-    def _swap_in(self, moves: ByGroup) -> None:
-        for device, host, each in zip(self._pools.device, self._pools.host, moves, strict=True):
-            _swap(host, device, each)
-
-
-def _split(moves: ByGroup, written: Sequence[IndexArray]) -> tuple[ByGroup, ByGroup]:
-    """Return the moves out of blocks that are written, and the others."""
-    is_hit = [np.isin(each.src, ids) for each, ids in zip(moves, written, strict=True)]
-    return _chosen(moves, is_hit), _chosen(moves, [~each for each in is_hit])
+def _hits(moves: ByGroup, written: Sequence[IndexArray]) -> list[BoolArray]:
+    """Say which moves are out of blocks that are written."""
+    return [np.isin(each.src, ids) for each, ids in zip(moves, written, strict=True)]
 
 
 def _chosen(moves: ByGroup, is_chosen: Sequence[BoolArray]) -> ByGroup:
@@ -109,9 +102,15 @@ def _chosen(moves: ByGroup, is_chosen: Sequence[BoolArray]) -> ByGroup:
     ]
 
 
-def _swap(source: torch.Tensor, destination: torch.Tensor, moves: BlockMoves) -> None:
-    if not len(moves):
-        return
+def _swap(
+    sources: Sequence[torch.Tensor], destinations: Sequence[torch.Tensor], moves: ByGroup
+) -> None:
+    for source, destination, each in zip(sources, destinations, moves, strict=True):
+        if len(each):
+            _swap_group(source, destination, each)
+
+
+def _swap_group(source: torch.Tensor, destination: torch.Tensor, moves: BlockMoves) -> None:
     if source.is_cuda or destination.is_cuda:
         # careful: not at the top, for it loads the driver's copy engines
         from paged.kernel.swap import swap_blocks

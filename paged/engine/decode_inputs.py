@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from model_zoo.batch import GroupTables, ModelBatch
+from paged.engine.kv_pool import per_group
 from paged.engine.step_buffer import StepBuffer
 from paged.scheduler.batch import Batch
 
@@ -68,13 +69,12 @@ class DecodeInputs:
         _fill(self._seq_lens, batch.seq_lens, 0, size)
         np.minimum(np.arange(size + 1), num_seqs, out=self._query_start.begin()[: size + 1])
         self._query_start.send(size + 1)
-        for index, (tables, slots) in enumerate(self._groups):
-            # one table may serve all groups
-            source = min(index, len(batch.group_tables) - 1)
-            values = batch.block_tables_of(source)
-            tables.begin()[:num_seqs, : values.shape[1]] = values
+        ids = [batch.block_tables_of(index) for index in range(len(batch.group_tables))]
+        sources = per_group(list(zip(ids, flat.slot_mappings, strict=True)), len(self._groups))
+        for (tables, slots), (blocks, mapping) in zip(self._groups, sources, strict=True):
+            tables.begin()[:num_seqs, : blocks.shape[1]] = blocks
             tables.send(size)
-            _fill(slots, flat.slot_mappings[source], NO_SLOT, size)
+            _fill(slots, mapping, NO_SLOT, size)
 
     def clear(self, size: int) -> None:
         """Make all of a batch padding, so that running it stores and reads nothing.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
 from model_zoo.config import ModelConfig
 from paged.config import CacheConfig
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,11 @@ class KVPools:
         return sum(pool.nbytes for pool in self.device)
 
 
+def per_group(of_tables: Sequence[Value], num_groups: int) -> tuple[Value, ...]:
+    """Return a value for each KV group, given one for each block table: one may serve all."""
+    return tuple(of_tables) * (num_groups // len(of_tables))
+
+
 def block_bytes(config: ModelConfig, *, block_size: int, dtype: torch.dtype) -> int:
     """Bytes of a block in the pool of each group, together."""
     values = 2 * config.num_layers * config.num_kv_heads * block_size * config.head_dim
@@ -42,13 +51,11 @@ def make_pools(
 
     Raises: what torch raises where memory is short.
     """
-    groups, pools = config.kv_groups, cache.pools
-    # A pool of its own for each group, or one size for all.
-    sizes = pools * (len(groups) // len(pools))
+    groups = config.kv_groups
     is_gpu = device.type == "cuda"
     on_device: list[torch.Tensor] = []
     on_host: list[torch.Tensor] = []
-    for group, size in zip(groups, sizes, strict=True):
+    for group, size in zip(groups, per_group(cache.pools, len(groups)), strict=True):
         shape = (len(group.layers), 2, config.num_kv_heads, cache.block_size, config.head_dim)
         on_device.append(torch.zeros((size.num_blocks, *shape), dtype=dtype, device=device))
         on_host.append(torch.zeros((size.num_host_blocks, *shape), dtype=dtype, pin_memory=is_gpu))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from model_zoo.batch import GroupTables, ModelBatch
+from paged.engine.kv_pool import per_group
 from paged.engine.step_buffer import StepBuffer
 from paged.scheduler.batch import Batch
 from paged.types import IndexArray
@@ -25,7 +26,6 @@ class ModelInputs:
         num_groups: int,
         device: torch.device,
     ) -> None:
-        self._num_groups = num_groups
         self._tokens = StepBuffer((max_tokens,), torch.int32, device)
         self._positions = StepBuffer((max_tokens,), torch.int64, device)
         self._query_start = StepBuffer((max_rows + 1,), torch.int32, device)
@@ -61,7 +61,6 @@ class ModelInputs:
             query_start=self._query_start.fill(batch.query_start),
             seq_lens=self._seq_lens.fill(batch.seq_lens),
             max_query_len=int(batch.num_scheduled.max()),
-            # one table may serve all groups
-            groups=tuple(groups * (self._num_groups // len(groups))),
+            groups=per_group(groups, len(self._groups)),
             logit_rows=None if logit_rows is None else self._logit_rows.fill(logit_rows),
         )

@@ -9,7 +9,7 @@ import torch
 
 from model_zoo.tiny import CONFIG
 from paged.config import CacheConfig
-from paged.engine.kv_pool import block_bytes, make_pools
+from paged.engine.kv_pool import block_bytes, make_pools, per_group
 
 
 def _pools(config=CONFIG, dtype=torch.float32):
@@ -38,3 +38,8 @@ def test_each_kv_group_has_a_pool_with_its_layers() -> None:
 def test_the_bytes_of_a_block_are_those_of_its_pools(dtype: torch.dtype) -> None:
     config = replace(CONFIG, num_layers=3, windows=(None, 8, 8))
     assert _pools(config, dtype).num_bytes == 5 * block_bytes(config, block_size=4, dtype=dtype)
+
+
+def test_each_group_has_its_own_table_or_all_share_one() -> None:
+    assert per_group(["a", "b", "c"], 3) == ("a", "b", "c")
+    assert per_group(["a"], 3) == ("a", "a", "a")
