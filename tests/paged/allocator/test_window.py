@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from paged.allocator.base import Demand
 from paged.allocator.block_pool import BlockPool
 from paged.allocator.block_table import BlockTables
+from paged.allocator.paged import PagedAllocator
 from paged.allocator.window import SlidingWindow, most_window_blocks
+from paged.config import CacheConfig, GroupConfig
 
 SIZE = 4
 
@@ -100,6 +103,32 @@ def test_rows_that_share_may_move_at_once() -> None:
     assert it.slide() == [0, 1]
     assert it.pool.num_held == 2
     it.pool.check_integrity()
+
+
+def test_rows_that_share_leave_the_last_block_first_to_be_evicted() -> None:
+    config = CacheConfig(
+        num_blocks=16,
+        block_size=SIZE,
+        max_model_len=64,
+        enable_prefix_caching=True,
+        groups=(GroupConfig(num_blocks=16, window=8),),
+    )
+    allocator = PagedAllocator(config, max_rows=2)
+    tokens = np.arange(2 * 64, dtype=np.int32).reshape(2, 64)
+    admission = allocator.admit(
+        Demand(num_tokens=8, max_tokens=64, tokens=tokens[0, :8], num_sequences=2)
+    )
+    assert admission is not None
+    lead, child = admission.rows[:1], admission.rows[1:]
+    allocator.grow(lead, np.array([8]))
+    allocator.commit(lead, tokens)
+    tokens[child, :8] = tokens[lead, :8]
+    allocator.fork(int(lead[0]), child, 8)
+    allocator.grow(admission.rows, np.array([16, 16]))
+    allocator.commit(admission.rows, tokens)
+    assert allocator.tables.first_block.tolist() == [2, 2]
+    assert allocator.usage(None).cached_free == 2 * SIZE
+    allocator.pool.check_leaves_first()
 
 
 def test_a_step_without_limit_may_fill_the_longest_sequence() -> None:
