@@ -61,6 +61,14 @@ def _version(package: str) -> str | None:
         return None
 
 
+def store(result: Mapping[str, Any], name: str) -> Path:
+    """Write a result under its date and a name; return the file."""
+    target = RESULTS / f"{result['date'][:10]}-{name}.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(result, indent=1) + "\n")
+    return target
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run, trim, store; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.record", description=__doc__)
@@ -76,10 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
             return status
         raw = json.loads(raw_file.read_text())
     result = trim(raw, load_average={"before": before, "after": os.getloadavg()[0]})
-    target = RESULTS / f"{result['date'][:10]}-{options.name}.json"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"wrote {target.relative_to(ROOT)}")
+    print(f"wrote {store(result, options.name).relative_to(ROOT)}")
     return 0
 
 

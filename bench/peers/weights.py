@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from model_zoo.loading.download import SMOLLM2
 from paged.cache_dir import cache_dir
 
@@ -68,17 +66,3 @@ def folder_of(dtype: str) -> Path:
     plain.load_state_dict(read.state_dict())
     plain.save_pretrained(target)
     return target
-
-
-def same_weights(path: Path) -> float:
-    """Return the largest relative distance of a file's matrices to the ones it was made of."""
-    import gguf
-
-    sources = {each.name: each for each in gguf.GGUFReader(source_gguf()).tensors}
-    worst = 0.0
-    for tensor in gguf.GGUFReader(path).tensors:
-        source = sources[tensor.name]
-        wanted = gguf.quants.dequantize(source.data, source.tensor_type)
-        got = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
-        worst = max(worst, float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted)))
-    return worst
