@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -21,7 +20,7 @@ from paged.errors import RequestRefused
 from paged.sampling_params import SamplingParams
 from paged.scheduler.request import FinishReason
 from tests.helpers.released import check_released
-from tests.helpers.tiny_llm import MAX_MODEL_LEN, StepLog, tiny_model
+from tests.helpers.tiny_llm import MAX_MODEL_LEN, StepLog, tiny_model, tiny_model_with
 
 # Each stands for a kernel or another call that a step makes.
 PLACES = ("moves", "inputs", "forward", "sample", "result")
@@ -56,7 +55,7 @@ class Traffic:
         self._failure_rate = failure_rate
         options = {"block_size": 4, "max_num_seqs": 6} | options
         config = LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options)
-        model = replace(tiny_model(), config=replace(tiny_model().config, windows=windows))
+        model = tiny_model_with(windows=windows)
         self.engine: Engine = make_engine(config, model, on_failure=self._on_failure)
         self.engine.observers = (self.log,)
         self.frontend = Frontend(self.engine, tiny_model().tokenizer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +52,12 @@ def tiny_model(dtype: str = "float32") -> LoadedModel:
     """Load the tiny model, once."""
     options = {"dtype": dtype, "device": "cpu", "max_model_len": MAX_MODEL_LEN}
     return load_model(LLMConfig(model="tiny", **options))
+
+
+def tiny_model_with(dtype: str = "float32", **changes: Any) -> LoadedModel:
+    """Return the tiny model with other fields of its configuration, and the same weights."""
+    model = tiny_model(dtype)
+    return replace(model, config=replace(model.config, **changes))
 
 
 def tiny_llm(dtype: str = "float32", *, num_blocks: int = 64, **options: Any) -> LLM:

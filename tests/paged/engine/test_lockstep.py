@@ -18,7 +18,7 @@ from paged.engine.lockstep import Comparison, Run, compare
 from paged.errors import ConfigError, RequestFailed
 from paged.sampling_params import SamplingParams
 from tests.helpers.planted import GREEDY, compared, tiny_config, with_wrong_weight, wrong_kernel
-from tests.helpers.tiny_llm import tiny_model
+from tests.helpers.tiny_llm import tiny_model, tiny_model_with
 
 PROMPTS = ("the quick brown fox", "the quick brown cat sat on", "zebra crossing ahead", "a")
 # All fit at first, and not to the end.
@@ -183,8 +183,7 @@ def test_a_fault_in_what_is_computed_again_is_found(monkeypatch: pytest.MonkeyPa
 
 
 def test_requests_that_end_otherwise_differ() -> None:
-    model = tiny_model()
-    small = replace(model, config=replace(model.config, max_model_len=30))
+    small = tiny_model_with(max_model_len=30)
     found = compared(PROMPTS, run(), Run("B", tiny_config(), small)).difference
     assert isinstance(found, EndDifference)
     assert (found.a.num_new_tokens, found.b.num_new_tokens) == (12, 10)

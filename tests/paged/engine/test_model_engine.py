@@ -20,7 +20,7 @@ from paged.engine.model_engine import make_engine
 from paged.engine.model_executor import ModelExecutor
 from paged.errors import ConfigError, KernelSourceError
 from paged.sampling_params import SamplingParams
-from tests.helpers.tiny_llm import MAX_MODEL_LEN, tiny_model
+from tests.helpers.tiny_llm import MAX_MODEL_LEN, tiny_model, tiny_model_with
 
 
 def _engine(**options: Any) -> Engine:
@@ -74,7 +74,7 @@ def test_blocks_that_no_sequence_fills_are_refused_but_for_the_default() -> None
     with pytest.raises(ConfigError, match=f"block_size: expected at most {MAX_MODEL_LEN} tokens"):
         _engine(block_size=MAX_MODEL_LEN + 1)
     _engine(block_size=MAX_MODEL_LEN)
-    short = replace(tiny_model(), config=replace(tiny_model().config, max_model_len=9))
+    short = tiny_model_with(max_model_len=9)
     make_engine(LLMConfig(num_gpu_blocks_override=4), short, on_failure=give_up)
     with pytest.raises(ConfigError, match="block_size: expected at most 16 tokens, where"):
         make_engine(LLMConfig(block_size=17), short, on_failure=give_up)
@@ -118,8 +118,7 @@ def test_a_pool_that_holds_no_sequence_of_the_most_tokens_is_refused(name: str) 
 
 
 def test_windows_need_what_a_sequence_holds_at_once() -> None:
-    loaded = tiny_model()
-    loaded = replace(loaded, config=replace(loaded.config, windows=(8, 8)))
+    loaded = tiny_model_with(windows=(8, 8))
     options = LLMConfig(
         model="tiny", num_gpu_blocks_override=5, block_size=4, max_num_batched_tokens=12
     )

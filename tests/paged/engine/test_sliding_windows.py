@@ -26,7 +26,7 @@ from paged.engine.outputs import RequestOutput
 from paged.engine.step_result import ModelStepResult
 from paged.sampling_params import BeamParams, SamplingParams
 from paged.scheduler.batch import Batch
-from tests.helpers.tiny_llm import StepLog, check_empty, check_every_step, tiny_model
+from tests.helpers.tiny_llm import StepLog, check_empty, check_every_step, tiny_model_with
 
 WINDOW, BLOCK_SIZE = 8, 4
 WINDOWS = {"mistral": (WINDOW, WINDOW), "mixed": (None, WINDOW)}
@@ -71,8 +71,7 @@ def _poison(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _llm(name: str, dtype: str = "float32", **options: Any) -> LLM:
-    loaded = tiny_model(dtype)
-    loaded = replace(loaded, config=replace(loaded.config, windows=WINDOWS[name]))
+    loaded = tiny_model_with(dtype, windows=WINDOWS[name])
     options = {"num_gpu_blocks_override": 64, "max_num_seqs": 8} | options
     llm = LLM.of(loaded, LLMConfig(model="tiny", block_size=BLOCK_SIZE, **options))
     check_every_step(llm)
@@ -205,8 +204,6 @@ def test_a_prompt_of_many_windows_is_hit_whole(model: str) -> None:
 
 @pytest.mark.parametrize("window", [5, 6, 10, 18])
 def test_sequences_in_step_with_each_other_all_fit(window: int) -> None:
-    loaded = tiny_model("float32")
-    loaded = replace(loaded, config=replace(loaded.config, windows=(None, window)))
     config = LLMConfig(
         model="tiny",
         block_size=BLOCK_SIZE,
@@ -215,7 +212,7 @@ def test_sequences_in_step_with_each_other_all_fit(window: int) -> None:
         kv_cache_memory_bytes=10**7,
         enable_prefix_caching=False,
     )
-    llm = LLM.of(loaded, config)
+    llm = LLM.of(tiny_model_with(windows=(None, window)), config)
     log = _watch(llm)
     params = SamplingParams(max_tokens=40, seed=1, ignore_eos=True)
     llm.generate([[number, 2, 3] for number in range(16)], params)
