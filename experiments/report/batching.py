@@ -10,7 +10,7 @@ from typing import cast
 from experiments.report.arms import POW2_NOTE, Arm, in_order
 from experiments.report.estimate import estimate
 from experiments.report.frame import Frame, ResultsError, read_frame
-from experiments.report.results import Json, flatten
+from experiments.report.results import RUN_NAME, Json, flatten, read_run
 from experiments.report.table import Table
 
 FIGURE_NAME, PAGE_NAME = "batching.png", "report.html"
@@ -58,7 +58,7 @@ def _read_arms(directory: Path) -> Frame:
 
 def batching_table(directory: Path) -> Table:
     """Lay the arms out beside the simulator's prediction. Raises: ResultsError."""
-    return _table(_read_arms(directory), _read_run(directory))
+    return _table(_read_arms(directory), read_run(directory / RUN_NAME))
 
 
 def _table(frame: Frame, run: dict[str, Json]) -> Table:
@@ -120,7 +120,7 @@ def write_batching_report(directory: Path) -> None:
     from experiments.report.batching_figure import draw_batching
     from experiments.report.page import page_environment
 
-    frame, run = _read_arms(directory), _read_run(directory)
+    frame, run = _read_arms(directory), read_run(directory / RUN_NAME)
     regime = _regime(run)
     png = draw_batching(directory, regime=regime)
     page = (
@@ -138,11 +138,3 @@ def write_batching_report(directory: Path) -> None:
     )
     (directory / FIGURE_NAME).write_bytes(png)
     (directory / PAGE_NAME).write_text(page, encoding="utf-8")
-
-
-def _read_run(directory: Path) -> dict[str, Json]:
-    try:
-        tree = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        raise ResultsError(f"run.json: {error}; run the experiment again") from error
-    return cast("dict[str, Json]", tree)

@@ -28,6 +28,7 @@ SUMMARY_COLUMNS = (
 )
 TIMESERIES_COLUMNS = ("allocator", "t_s", *CLASS_COLUMNS, "running", "waiting", "preemptions")
 HOLES_COLUMNS = ("allocator", "run_slots_low", "run_slots_high", "mean_count")
+RUN_NAME = "run.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,21 +99,23 @@ def load_results(directory: Path) -> Results:
             f"expected fragmentation.csv with rows in {directory}, found none;"
             " run python -m experiments.fragmentation first"
         )
+    run_path = directory / RUN_NAME
     return Results(
         fragmentation=fragmentation,
         block_size=read_frame(directory / "block_size.csv", SUMMARY_COLUMNS),
         watermark=read_frame(directory / "watermark.csv", (*SUMMARY_COLUMNS, "watermark")),
         timeseries=read_frame(directory / "timeseries.csv", TIMESERIES_COLUMNS),
         holes=read_frame(directory / "holes.csv", HOLES_COLUMNS),
-        run=_read_run(directory / "run.json"),
+        run=read_run(run_path) if run_path.is_file() else {},
     )
 
 
-def _read_run(path: Path) -> dict[str, Json]:
-    if not path.is_file():
-        return {}
+def read_run(path: Path) -> dict[str, Json]:
+    """Read what a run.json says. Raises: ResultsError where there is no such file."""
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ResultsError(f"{path.name}: {error}; run the experiment again") from error
     except json.JSONDecodeError as error:
         raise ResultsError(f"{path.name}: not JSON ({error}); rerun the experiment") from error
     if not isinstance(tree, dict):
