@@ -8,25 +8,23 @@ import numpy as np
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     rule,
     run_state_machine_as_test,
 )
 
-from paged.allocator.base import NO_MOVES, Admission, BlockMoves, Demand, concat_moves
+from paged.allocator.base import Admission, BlockMoves, Demand, concat_moves
 from paged.allocator.grouped import GroupedAllocator
 from paged.allocator.window import most_window_blocks
 from paged.config import EVICTIONS, CacheConfig, GroupConfig
-from paged.errors import OutOfBlocks
+from tests.helpers.allocator_machine import AllocatorMachine
 from tests.helpers.toy_model import ToyPool, values_of
 
 MAX_MODEL_LEN = 40
 MAX_ROWS = 4
 POISON_ID = 1 << 30
 
-token_lists = st.lists(st.integers(0, 1), min_size=1, max_size=24)
 groups = st.builds(
     GroupConfig,
     num_blocks=st.integers(4, 30),
@@ -35,13 +33,15 @@ groups = st.builds(
 )
 
 
-class GroupedMachine(RuleBasedStateMachine):
-    """Random steps: preempt, grow, then swap in or admit, in all groups at once.
+class GroupedMachine(AllocatorMachine[GroupedAllocator]):
+    """Random steps, each of them in all groups at once.
 
-    known: the tokens of each live row, computed or not yet. swapped: rows on the host, in
-    the sets that went there together. seen: prompts, to be hit again. Ids of blocks that a
-    window has left are overwritten after every step, so whoever reads one is found out.
+    Ids of blocks that a window has left are overwritten after every step, so whoever reads
+    one is found out.
     """
+
+    max_model_len, max_rows = MAX_MODEL_LEN, MAX_ROWS
+    max_prompt_tokens, max_new_tokens = 24, 6
 
     @initialize(
         configs=st.lists(groups, min_size=1, max_size=3),
@@ -74,7 +74,7 @@ class GroupedMachine(RuleBasedStateMachine):
             groups=tuple(configs),
             max_step_tokens=max_step_tokens,
         )
-        self.allocator = GroupedAllocator(config, max_rows=MAX_ROWS)
+        self.begin(GroupedAllocator(config, max_rows=MAX_ROWS))
         self.pools = [
             ToyPool(
                 num_blocks=config.num_blocks,
@@ -83,64 +83,24 @@ class GroupedMachine(RuleBasedStateMachine):
             )
             for config in configs
         ]
-        width = -(-MAX_MODEL_LEN // block_size) * block_size
-        self.tokens = np.zeros((MAX_ROWS, width), np.int32)
-        self.known: dict[int, list[int]] = {}
-        self.seen: list[list[int]] = []
-        self.swapped: list[list[int]] = []
-
-    @property
-    def on_device(self) -> list[int]:
-        away = {row for group in self.swapped for row in group}
-        return sorted(set(self.known) - away)
 
     @rule(data=st.data(), num_out=st.integers(0, 1), num_new=st.integers(0, 2))
     def step(self, data: st.DataObject, num_out: int, num_new: int) -> None:
-        swap_out = [self._swap_out(data) for _ in range(num_out)]
+        swap_out = [self.swap_out(data) for _ in range(num_out)]
         written: dict[int, int] = {}
-        copies = [self._grow(data, self.on_device, written)]
+        copies = [self.grow(data, self.on_device, written, self.max_step_tokens)]
         swap_in: list[BlockMoves] = []
         if self.swapped and data.draw(st.booleans()):
-            swap_in.append(self._swap_in(data.draw(st.sampled_from(self.swapped))))
+            swap_in.append(self.swap_in(data.draw(st.sampled_from(self.swapped))))
         else:
             rows: list[int] = []
             for _ in range(num_new):
-                admission = self._admit(data, self._choose_tokens(data))
+                admission = self._admit(data, self.choose_tokens(data))
                 copies.append(admission.copies)
                 rows += [row for row in admission.rows.tolist() if self.known[row]]
-            copies.append(self._grow(data, rows, written))
+            copies.append(self.grow(data, rows, written, self.max_step_tokens))
         moves = [concat_moves(part) for part in (swap_out, swap_in, copies)]
         self._run(moves, written, fails=data.draw(st.integers(0, 15)) == 15)
-
-    def _grow(self, data: st.DataObject, rows: list[int], written: dict[int, int]) -> BlockMoves:
-        rows = [row for row in rows if self.known[row] and data.draw(st.integers(0, 3))]
-        have = [int(self.allocator.tables.num_tokens[row]) for row in rows]
-        most = MAX_MODEL_LEN if self.max_step_tokens is None else self.max_step_tokens
-        lengths: list[int] = []
-        for row, num_computed in zip(rows, have, strict=True):
-            if num_computed == len(self.known[row]):
-                extra = data.draw(st.lists(st.integers(0, 1), max_size=6))
-                self.known[row] = (self.known[row] + extra)[:MAX_MODEL_LEN]
-            end = min(len(self.known[row]), num_computed + most)
-            lengths.append(data.draw(st.just(end) | st.integers(num_computed, end)))
-        before = pickle.dumps(self.allocator)
-        try:
-            copies = self.allocator.grow(np.array(rows, np.int64), np.array(lengths, np.int64))
-        except OutOfBlocks:
-            event("out of blocks")
-            assert pickle.dumps(self.allocator) == before
-            return NO_MOVES
-        written.update(zip(rows, have, strict=True))
-        return copies
-
-    def _choose_tokens(self, data: st.DataObject) -> list[int]:
-        """Draw new tokens, or some that were seen before, cut or extended."""
-        seen = data.draw(st.sampled_from([[], *self.seen]))
-        cut = data.draw(st.sampled_from([len(seen), len(seen), max(0, len(seen) - 1)]))
-        tokens = seen[:cut] + data.draw(token_lists if not cut else st.just([]) | token_lists)
-        tokens = tokens[: MAX_MODEL_LEN - 1]
-        self.seen.append(tokens)
-        return tokens
 
     def _admit(self, data: st.DataObject, tokens: list[int]) -> Admission:
         demand = Demand(
@@ -167,45 +127,11 @@ class GroupedMachine(RuleBasedStateMachine):
             event("prefix hit behind a window")
         return admission
 
-    def _swap_out(self, data: st.DataObject) -> BlockMoves:
-        rows = self.on_device
-        chosen = data.draw(st.lists(st.sampled_from(rows), unique=True)) if rows else []
-        if not chosen:
-            return NO_MOVES
-        before = pickle.dumps(self.allocator)
-        moves = self.allocator.swap_out(np.array(chosen, np.int64))
-        if moves is None:
-            assert pickle.dumps(self.allocator) == before
-            return NO_MOVES
-        event("swap out")
-        self.swapped.append(chosen)
-        return moves
-
-    def _swap_in(self, chosen: list[int]) -> BlockMoves:
-        before = pickle.dumps(self.allocator)
-        moves = self.allocator.swap_in(np.array(chosen, np.int64))
-        if moves is None:
-            assert pickle.dumps(self.allocator) == before
-            return NO_MOVES
-        self.swapped.remove(chosen)
-        return moves
-
     def _run(self, moves: list[BlockMoves], written: dict[int, int], *, fails: bool) -> None:
         for number, pool in enumerate(self.pools):
             swap_out, swap_in, copies = (part.of(number) for part in moves)
             pool.move(swap_out=swap_out, swap_in=swap_in, copies=copies)
-            tables = self.allocator.group_tables[number]
-            last = {row: pool.last_value(tables.ids[row], n) for row, n in written.items()}
-            slots: set[int] = set()
-            for row, first in written.items():
-                end = int(tables.num_tokens[row])
-                ids = tables.ids[row].tolist()
-                new = {ids[p // self.size] * self.size + p % self.size for p in range(first, end)}
-                assert len(new) == end - first
-                assert not new & slots, "two tokens of one step in one slot"
-                slots |= new
-                pool.write(tables.ids[row], first, self.known[row][first:end], last[row])
-                self.tokens[row, :end] = self.known[row][:end]
+            self.compute(self.allocator.group_tables[number], pool, written)
         self._hold_no_more_than(0 if self.max_step_tokens is None else self.max_step_tokens)
         if fails:
             self.allocator.abandon()
@@ -242,12 +168,8 @@ class GroupedMachine(RuleBasedStateMachine):
             self.known[child] = self.known[parent][:num_tokens]
 
     @rule(rows=st.lists(st.integers(0, MAX_ROWS - 1), max_size=3))
-    def release(self, rows: list[int]) -> None:
-        self.allocator.release(np.array(rows, np.int64))
-        for row in rows:
-            self.known.pop(row, None)
-        self.swapped = [[row for row in group if row not in rows] for group in self.swapped]
-        self.swapped = [group for group in self.swapped if group]
+    def release_some(self, rows: list[int]) -> None:
+        self.release(rows)
 
     @invariant()
     def rows_hold_what_the_next_token_reads(self) -> None:
