@@ -3,7 +3,6 @@
 // A score is one key's and one row's alone, and values are added key by key: neither depends on
 // which other keys and rows are computed beside it, nor on whether they were floats before.
 #pragma once
-#include <limits>
 #include <utility>
 
 #include "row_vectors.h"
@@ -17,8 +16,6 @@ constexpr int kKeysAtOnce = 4;
 // Rows that share a key while it is in registers: their sums fill the 16 that AVX2 has.
 constexpr int kRowsAtOnce = 3;
 static_assert(kLanes % kKeysAtOnce == 0, "a vector of scores is made of whole groups of keys");
-
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // Within each 128 bits: two lanes of a and two of b, the first or the last ones of each; in turn
 // (a b a b), or those of a first.

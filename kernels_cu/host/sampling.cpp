@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -17,7 +16,6 @@
 namespace paged_host {
 namespace {
 
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 // Ids whose weights are summed up together.
 constexpr int64_t kSpan = 64;
 static_assert(kSpan % (4 * kLanes) == 0, "spans are whole vectors, four at a time");

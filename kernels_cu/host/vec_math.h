@@ -1,8 +1,12 @@
 // Functions of vectors of floats.
 #pragma once
+#include <limits>
+
 #include "vec.h"
 
 namespace paged_host {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // e^x, to about one unit in the last place; 0 and infinity where a float can hold no better, and
 // NaN of NaN.
