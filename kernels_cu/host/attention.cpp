@@ -170,12 +170,11 @@ private:
     }
 
     void write_block(const RowBlock& block, const std::vector<Partial>& totals) const {
-        for (int64_t row = 0; row < block.all_rows(); ++row) {
-            const int64_t kv_head = block.kv_head + row / block.num_rows;
-            const int64_t in_head = block.first_row + row % block.num_rows;
-            const int64_t head = of_blocks_.query_head(kv_head, in_head);
-            const int64_t token = of_blocks_.token_of(block.seq, in_head);
-            write(token * a_.num_q_heads + head, head, totals[static_cast<size_t>(row)],
+        for (int64_t i = 0; i < block.all_rows(); ++i) {
+            const int64_t kv_head = block.kv_head_of(i), row = block.row_of(i);
+            const int64_t head = of_blocks_.query_head(kv_head, row);
+            const int64_t token = of_blocks_.token_of(block.seq, row);
+            write(token * a_.num_q_heads + head, head, totals[static_cast<size_t>(i)],
                   of_blocks_.kv_scale(1, kv_head), true);
         }
     }

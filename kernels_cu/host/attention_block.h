@@ -54,8 +54,7 @@ public:
         const auto* query = static_cast<const typename Query::Storage*>(a_.query);
         std::fill(scratch.query, scratch.query + block.all_rows() * width_, 0.0f);
         for (int64_t i = 0; i < block.all_rows(); ++i) {
-            const int64_t kv_head = block.kv_head + i / block.num_rows;
-            const int64_t row = block.first_row + i % block.num_rows;
+            const int64_t kv_head = block.kv_head_of(i), row = block.row_of(i);
             const auto* from = query + token_of(block.seq, row) * a_.query_stride[0] +
                                query_head(kv_head, row) * a_.query_stride[1];
             for (int64_t d = 0; d < a_.head_dim; ++d) {
@@ -151,8 +150,19 @@ private:
         }
     }
 
-    bool is_direct(const RowBlock& block) const {
-        return is_whole_ && (std::is_same_v<Kv, Float32> || block.num_rows <= kDirectRows);
+    // Calls body(type, rows, offset) with keys or values as they lie, or made floats first.
+    template <typename Body>
+    void with_strip(const RowBlock& block, const Stored* const* stored, int64_t offset,
+                    int64_t num_keys, Scratch& scratch, Body&& body) const {
+        const bool has_few_rows = block.num_rows <= kDirectRows;
+        if (is_whole_ && (std::is_same_v<Kv, Float32> || has_few_rows)) {
+            return body(Kv{}, stored, offset);
+        }
+        for (int64_t i = 0; i < num_keys; ++i) {
+            to_vectors<Kv>(stored[i] + offset, a_.kv_pool_stride[5], a_.head_dim, width_,
+                           scratch.strip + i * width_);
+        }
+        body(Float32{}, scratch.strip_rows, 0);
     }
 
     // Products of the rows of a head with the keys from `place` in the tile on.
@@ -167,9 +177,7 @@ private:
                                       width_, scratch.scores + (first + row) * kTileKeys + place);
             });
         };
-        if (is_direct(block)) return run(Kv{}, keys, offset);
-        to_floats(keys, offset, num_keys, scratch);
-        run(Float32{}, scratch.strip_rows, 0);
+        with_strip(block, keys, offset, num_keys, scratch, run);
     }
 
     // Adds the values from `place` in the tile on to the rows of a head.
@@ -185,9 +193,7 @@ private:
                                    tile.begin() + place, num_keys, scratch, place);
             });
         };
-        if (is_direct(block)) return run(Kv{}, keys, offset);
-        to_floats(keys, offset, num_keys, scratch);
-        run(Float32{}, scratch.strip_rows, 0);
+        with_strip(block, keys, offset, num_keys, scratch, run);
     }
 
     // Adds what all of a few rows see at once, and what not all of them see one by one.
@@ -222,14 +228,6 @@ private:
             const int64_t row = num_rows * group / num_groups;
             const int64_t num = num_rows * (group + 1) / num_groups - row;
             body(row_kernels<Type>(num), row, num);
-        }
-    }
-
-    void to_floats(const Stored* const* stored, int64_t offset, int64_t num,
-                   Scratch& scratch) const {
-        for (int64_t i = 0; i < num; ++i) {
-            to_vectors<Kv>(stored[i] + offset, a_.kv_pool_stride[5], a_.head_dim, width_,
-                           scratch.strip + i * width_);
         }
     }
 

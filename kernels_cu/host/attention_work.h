@@ -30,6 +30,9 @@ struct RowBlock {
     int64_t first_tile() const { return first_key / kTileKeys; }
     int64_t last_tile() const { return ceil_div(last_key, kTileKeys); }
     int64_t all_rows() const { return num_heads * num_rows; }
+    // Of the i-th of all rows.
+    int64_t kv_head_of(int64_t i) const { return kv_head + i / num_rows; }
+    int64_t row_of(int64_t i) const { return first_row + i % num_rows; }
 };
 
 // The keys [first, last) of a tile that any row of a block sees.
