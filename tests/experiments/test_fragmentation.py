@@ -248,6 +248,7 @@ class Interrupter:
         if name == "experiments.fragmentation_run":
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of a shell may be told to ignore it
 sys.meta_path.insert(0, Interrupter())
 from experiments.command import start
 from experiments.fragmentation import main

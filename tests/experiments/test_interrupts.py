@@ -12,10 +12,13 @@ from experiments.interrupts import HeldInterrupts
 
 
 @pytest.fixture(autouse=True)
-def _polite_kill():
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _raising():
+    """Let both signals raise; a job in the background of a shell is started ignoring the one."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
