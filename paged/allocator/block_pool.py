@@ -54,6 +54,10 @@ class BlockPool:
         """Blocks that someone holds."""
         return self.num_blocks - self.num_available
 
+    def cached_blocks(self) -> IndexArray:
+        """Blocks that nobody holds but whose content can be hit, first to be evicted first."""
+        return self._evictable.in_order()
+
     def take(self, count: int) -> IndexArray:
         """Hand out count blocks with one reference each, evicting if need be.
 

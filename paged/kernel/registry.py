@@ -77,7 +77,7 @@ def run_op(
     on_gpu = any(isinstance(t, torch.Tensor) and t.is_cuda for t in padding)
     name = choices.variants.get(op.name)
     if name is None and not on_gpu:
-        name = _cpu_default(op, choices)
+        name = cpu_default(op.name, choices)
     if name == REFERENCE:
         return run_reference(op, padding, numbers)
     given = Given.of(padding, numbers)
@@ -89,8 +89,9 @@ def run_op(
     return run_kernel(spec, given, False if on_gpu else choices.interpret)
 
 
-def _cpu_default(op: Op, choices: Choices) -> str:
-    return HOST if op.name in HOST_OPS and find_host(choices.host) is not None else REFERENCE
+def cpu_default(op_name: str, choices: Choices) -> str:
+    """Name what serves an operation on CPU tensors when its caller names nothing."""
+    return HOST if op_name in HOST_OPS and find_host(choices.host) is not None else REFERENCE
 
 
 def run_reference(

@@ -6,6 +6,8 @@ section 4.5); chunked prefill, Sarathi-Serve (OSDI'24).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from paged.allocator.base import Allocator
@@ -50,6 +52,11 @@ class Scheduler:
         """Requests that hold memory on the device and take part in steps."""
         core = self._core
         return len(core.states) - len(core.waiting) - len(core.swapped)
+
+    @property
+    def states(self) -> Mapping[str, RequestState]:
+        """Requests that have not ended, by id, in order of arrival. Not to be written to."""
+        return self._core.states
 
     @property
     def running_rows(self) -> IndexArray:

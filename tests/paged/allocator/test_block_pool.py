@@ -109,6 +109,7 @@ def test_the_least_recently_released_block_is_evicted_first() -> None:
     blocks = _taken_and_cached(pool, cache, NUM_BLOCKS)
     for block in (3, 6, 0, 1, 2, 4, 5):
         pool.drop(blocks[block : block + 1])
+    assert pool.cached_blocks().tolist() == [3, 6, 0, 1, 2, 4, 5]
     assert pool.take(3).tolist() == [3, 6, 0]
 
 

@@ -233,6 +233,19 @@ def test_a_refused_request_changes_nothing(make_scheduler, make_request) -> None
     assert scheduler.num_waiting == 0
 
 
+def test_unfinished_requests_are_shown_in_order_of_arrival(
+    make_scheduler, make_request, step
+) -> None:
+    scheduler = make_scheduler(num_blocks=1)
+    for name in "ba":
+        scheduler.add(make_request(name))
+    assert list(scheduler.states) == ["b", "a"]
+    step(scheduler)
+    assert [state.rows for state in scheduler.states.values()] == [[0], []]
+    scheduler.abort("b")
+    assert list(scheduler.states) == ["a"]
+
+
 def test_an_integrity_check_sees_a_request_in_two_places(make_scheduler, make_request) -> None:
     scheduler = make_scheduler()
     scheduler.add(make_request("a"))
