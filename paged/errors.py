@@ -82,8 +82,20 @@ class KernelTimeout(KernelRunError):
     """A kernel did not end within its time limit: another try may take as long."""
 
 
+class RecordingError(PagedError, ValueError):
+    """A recording cannot be written, is no recording, is damaged or breaks off."""
+
+
 class BadLogits(PagedError):
     """A model gave no finite logits, so there is nothing to draw from."""
+
+
+class QueueFull(PagedError):
+    """As many requests are open as may be: the same request may succeed later."""
+
+
+class EngineStopped(PagedError):
+    """The engine has died, or is being stopped, and serves no request any more."""
 
 
 class IntegrityError(PagedError, AssertionError):
