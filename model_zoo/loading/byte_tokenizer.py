@@ -18,13 +18,13 @@ _TEMPLATE = (
 class ByteTokenizer:
     """Implements the protocol `Tokenizer`; no text spells a special token."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, chat_template: str | None = None) -> None:
         self.bos_id = BOS_ID
         self.eos_ids = frozenset({EOS_ID})
         self.special_ids = frozenset({BOS_ID, EOS_ID})
         self.vocab_size = max(NUM_BYTES, BOS_ID + 1, EOS_ID + 1)
         self.has_chat_template = True
-        self._template = ChatTemplate(_TEMPLATE, source="tiny", special_tokens={})
+        self._template = ChatTemplate(chat_template or _TEMPLATE, source="tiny", special_tokens={})
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Return the bytes of a text. Raises RequestRefused for one that has no UTF-8."""

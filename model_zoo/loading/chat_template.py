@@ -6,12 +6,14 @@ The template is a program that came with the model: it runs in Jinja's sandbox, 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from model_zoo.loading.tokenizer import Message
-from paged.errors import ModelFileError, RequestRefused
+from paged.errors import ConfigError, ModelFileError, RequestRefused
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -57,16 +59,36 @@ class ChatTemplate:
 
     @cached_property
     def _compiled(self) -> Template:
-        from jinja2 import TemplateError
+        return _compile(self._text, source=self._source)
 
-        from model_zoo.loading.template_environment import environment
 
-        try:
-            return environment().from_string(self._text)
-        except (TemplateError, RecursionError) as error:
-            raise ModelFileError(
-                f"{self._source}: the chat template is malformed: {error!s:.300}"
-            ) from error
+def read_chat_template(option: str) -> str:
+    """Return the text of a template that a user names: its file, or the text itself.
+
+    Raises: ConfigError where it is neither; ModelFileError for one that is malformed.
+    """
+    is_file = os.path.isfile(option)
+    if not is_file and not any(sign in option for sign in ("{{", "{%")):
+        raise ConfigError(
+            f"chat_template: expected a file of a Jinja template, or its text, got {option!r:.80}"
+        )
+    try:
+        text = Path(option).read_text(encoding="utf-8") if is_file else option
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"chat_template: cannot read {option}: {error}") from error
+    _compile(text, source=option if is_file else "the chat_template given")
+    return text
+
+
+def _compile(text: str, *, source: str) -> Template:
+    from jinja2 import TemplateError
+
+    from model_zoo.loading.template_environment import environment
+
+    try:
+        return environment().from_string(text)
+    except (TemplateError, RecursionError) as error:
+        raise ModelFileError(f"{source}: the chat template is malformed: {error!s:.300}") from error
 
 
 def _plain(value: object) -> object:

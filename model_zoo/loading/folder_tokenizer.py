@@ -17,14 +17,17 @@ from paged.errors import ModelFileError
 _SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
-def load_folder_tokenizer(folder: Path) -> TextTokenizer:
-    """Build the tokenizer of a model's folder. Raises ModelFileError."""
+def load_folder_tokenizer(folder: Path, *, chat_template: str | None = None) -> TextTokenizer:
+    """Build the tokenizer of a model's folder. Raises ModelFileError.
+
+    chat_template: in place of the folder's own.
+    """
     config = read_object_if_present(folder / "tokenizer_config.json")
     backend = _backend(folder / "tokenizer.json")
     named = {name: _token_text(config.get(name)) for name in _SPECIAL_NAMES}
     special = {name: token for name, token in named.items() if token is not None}
     ids = {name: backend.token_to_id(token) for name, token in special.items()}
-    text = _template_text(folder, config)
+    text = chat_template or _template_text(folder, config)
     source = str(folder)
     end = ids.get("eos_token")
     return TextTokenizer(

@@ -26,8 +26,11 @@ _SPECIAL_NAMES = {
 }
 
 
-def load_gguf_tokenizer(file: GgufFile) -> TextTokenizer:
-    """Build the tokenizer that a GGUF file describes. Raises ModelFileError."""
+def load_gguf_tokenizer(file: GgufFile, *, chat_template: str | None = None) -> TextTokenizer:
+    """Build the tokenizer that a GGUF file describes. Raises ModelFileError.
+
+    chat_template: in place of the file's own.
+    """
     metadata = file.metadata
     tokens = metadata.required(f"{PREFIX}.tokens", metadata.texts(f"{PREFIX}.tokens"))
     kind = metadata.required(f"{PREFIX}.model", metadata.text(f"{PREFIX}.model"))
@@ -42,7 +45,7 @@ def load_gguf_tokenizer(file: GgufFile) -> TextTokenizer:
     _add_tokens(backend, metadata, tokens)
     special = {name: _special_id(metadata, key, tokens) for name, key in _SPECIAL_NAMES.items()}
     backend.post_processor = _ends(metadata, tokens, special)
-    text = metadata.text("tokenizer.chat_template")
+    text = chat_template or metadata.text("tokenizer.chat_template")
     named = {name: tokens[token] for name, token in special.items() if token is not None}
     source = str(file.path)
     return TextTokenizer(

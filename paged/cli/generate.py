@@ -24,7 +24,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     drawing.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0: greedy")
     drawing.add_argument("--top-p", type=float, default=1.0, metavar="P")
     drawing.add_argument("--top-k", type=int, metavar="K")
-    drawing.add_argument("--seed", type=int, default=0, metavar="S")
     drawing.add_argument("--stop", action="append", default=[], metavar="TEXT")
     drawing.add_argument("--ignore-eos", action="store_true")
     add_model_options(parser)
@@ -59,7 +58,6 @@ def _run(arguments: Namespace) -> int:
         top_p=arguments.top_p,
         top_k=arguments.top_k,
         max_tokens=arguments.max_tokens,
-        seed=arguments.seed,
         stop=arguments.stop,
         ignore_eos=arguments.ignore_eos,
     )

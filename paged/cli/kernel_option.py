@@ -22,7 +22,7 @@ def add_kernel_option(parser: ArgumentParser) -> None:
         default=[],
         metavar="OP=VARIANT",
         help="serve OP by a kernel that 'paged kernels list' names, by FILE.cu, by 'host' or by "
-        "'reference'; may be repeated",
+        "'reference'; may be repeated (default: each operation's own)",
     )
 
 

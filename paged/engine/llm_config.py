@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paged.allocator.registry import find_allocator
@@ -32,6 +32,7 @@ _INTEGERS: dict[str, tuple[int, int | None]] = {
     "num_gpu_blocks_override": (1, MAX_INT32),
     "kv_cache_memory_bytes": (1, None),
     "num_host_blocks": (0, MAX_INT32),
+    "swap_space_bytes": (0, None),
     "max_model_len": (1, MAX_INT32),
     "max_num_seqs": (1, MAX_INT32),
     "max_num_batched_tokens": (1, MAX_INT32),
@@ -40,11 +41,11 @@ _INTEGERS: dict[str, tuple[int, int | None]] = {
 }
 _TEXTS = (
     *("model", "device", "dtype", "quantization", "kv_cache_dtype"),
-    *("allocator", "policy", "preemption"),
+    *("allocator", "policy", "preemption", "chat_template"),
 )
 _OPTIONAL = {
     *("device", "quantization", "num_gpu_blocks_override", "kv_cache_memory_bytes"),
-    *("num_host_blocks", "max_model_len", "num_threads"),
+    *("num_host_blocks", "swap_space_bytes", "max_model_len", "num_threads", "chat_template"),
 }
 
 
@@ -65,11 +66,13 @@ class LLMConfig:
         and () is none.
     num_host_blocks: host memory for swapped sequences, in blocks; None is none, and as many
         as the pool has with preemption by swap. Both need the allocator paged.
+    swap_space_bytes: the same in bytes; num_host_blocks decides where both are given.
     max_model_len: most tokens of a sequence; None is what the model allows.
     enable_prefix_caching: None caches where the allocator can.
     kernels: operation to variant, as for `paged.use_kernel`.
     num_threads: threads of host kernels; None is the physical cores.
     seed: stands in for requests that name none.
+    chat_template: a file of a Jinja template, or its text; None is the model's own.
 
     Raises ConfigError, which names the field, if one is not of its type or not as said here.
     """
@@ -85,6 +88,7 @@ class LLMConfig:
     gpu_memory_utilization: float = 0.9
     cuda_graph_sizes: Sequence[int] | None = None
     num_host_blocks: int | None = None
+    swap_space_bytes: int | None = None
     max_model_len: int | None = None
     max_num_seqs: int = 256
     max_num_batched_tokens: int = 2048
@@ -95,6 +99,7 @@ class LLMConfig:
     kernels: Mapping[str, str] = field(default_factory=dict[str, str])
     num_threads: int | None = None
     seed: int = 0
+    chat_template: str | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -135,6 +140,7 @@ class LLMConfig:
             "enable_prefix_caching": bool(self.enable_prefix_caching),
             "preemption=swap": self.preemption == "swap",
             "num_host_blocks": bool(self.num_host_blocks),
+            "swap_space_bytes": bool(self.swap_space_bytes),
         }
         for name, is_wanted in wanted.items():
             if is_wanted:
@@ -149,6 +155,13 @@ class LLMConfig:
             batching=batching,
             preemption=self.preemption,
         )
+
+    def with_swap_space(self, block_bytes: int) -> LLMConfig:
+        """Name the blocks of the swap space where its bytes are named, for blocks of this size."""
+        if self.swap_space_bytes is None or self.num_host_blocks is not None:
+            return self
+        num_host_blocks = min(self.swap_space_bytes // block_bytes, MAX_INT32)
+        return replace(self, num_host_blocks=num_host_blocks)
 
     def host_blocks(self, num_blocks: int) -> int:
         """Return the blocks on the host of a pool of this size."""

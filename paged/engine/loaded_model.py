@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from model_zoo.config import ModelConfig
+from model_zoo.loading.chat_template import read_chat_template
 from model_zoo.loading.files import resolve
 from model_zoo.loading.load_config import load_config
 from model_zoo.loading.load_params import load_params
@@ -40,6 +41,7 @@ def load_model(options: LLMConfig) -> LoadedModel:
         meet; BackendUnavailable without the device.
     """
     device = _find_device(options.device)
+    template = None if options.chat_template is None else read_chat_template(options.chat_template)
     files = resolve(options.model)
     config = load_config(files)
     config = replace(config, max_model_len=_max_model_len(options, config))
@@ -50,7 +52,7 @@ def load_model(options: LLMConfig) -> LoadedModel:
         params=load_params(
             files, config, dtype=dtype, device=device, quantization=options.quantization
         ),
-        tokenizer=load_tokenizer(files),
+        tokenizer=load_tokenizer(files, chat_template=template),
         device=device,
         kv_dtype=_kv_dtype(options, dtype),
     )

@@ -27,7 +27,10 @@ from paged.sampling_params import SamplingParams
 from paged.scheduler.batch import Finished
 from paged.types import TokenArray
 
-_OF_THE_MODEL = (*("model", "device", "dtype", "quantization", "kv_cache_dtype", "max_model_len"),)
+_OF_THE_MODEL = (
+    *("model", "device", "dtype", "quantization", "kv_cache_dtype", "max_model_len"),
+    "chat_template",
+)
 
 
 class Run:

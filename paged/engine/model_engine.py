@@ -46,6 +46,7 @@ def make_engine(
     _check_block_size(options.block_size, max_model_len)
     choices = _choices(options)
     num_bytes = block_bytes(model.config, block_size=options.block_size, dtype=model.kv_dtype)
+    options = options.with_swap_space(num_bytes)
     num_blocks = num_pool_blocks(
         options,
         block_bytes=num_bytes,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from model_zoo.loading.chat_template import ChatTemplate
+from model_zoo.loading.chat_template import ChatTemplate, read_chat_template
 from model_zoo.loading.tokenizer import Message
-from paged.errors import ModelFileError, RequestRefused
+from paged.errors import ConfigError, ModelFileError, RequestRefused
 
 HI = [{"role": "user", "content": "hi"}]
 
@@ -67,3 +68,22 @@ def test_messages_are_copied_as_plain_data() -> None:
     nested.append(nested)
     with pytest.raises(RequestRefused, match="plain JSON data"):
         render("{{ messages }}", [{"content": nested}])
+
+
+def test_a_user_names_a_template_by_its_file_or_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.jinja"
+    path.write_text("{{ messages[0].content }}!", encoding="utf-8")
+    assert read_chat_template(str(path)) == "{{ messages[0].content }}!"
+    assert read_chat_template("{% if true %}a{% endif %}") == "{% if true %}a{% endif %}"
+
+
+def test_a_template_that_is_no_good_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"expected a file of a Jinja template.* got 'a\.jinja'"):
+        read_chat_template("a.jinja")
+    path = tmp_path / "a.jinja"
+    path.write_bytes(b"\xff{{")
+    with pytest.raises(ConfigError, match=r"cannot read .*a\.jinja"):
+        read_chat_template(str(path))
+    path.write_text("{% if %}", encoding="utf-8")
+    with pytest.raises(ModelFileError, match=r"a\.jinja: the chat template is malformed"):
+        read_chat_template(str(path))

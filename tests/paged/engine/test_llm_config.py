@@ -58,6 +58,10 @@ from paged.errors import ConfigError
             {"allocator": "virtual", "num_host_blocks": 4},
             "num_host_blocks needs the allocator paged, got virtual",
         ),
+        (
+            {"allocator": "virtual", "swap_space_bytes": 4},
+            "swap_space_bytes needs the allocator paged, got virtual",
+        ),
     ],
 )
 def test_what_cannot_be_served_is_refused(options: dict[str, Any], message: str) -> None:
@@ -67,11 +71,18 @@ def test_what_cannot_be_served_is_refused(options: dict[str, Any], message: str)
 
 INTEGERS = (
     *("block_size", "num_gpu_blocks_override", "kv_cache_memory_bytes", "num_host_blocks"),
-    *("max_model_len", "max_num_seqs", "max_num_batched_tokens", "num_threads", "seed"),
+    *(
+        "swap_space_bytes",
+        "max_model_len",
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "num_threads",
+        "seed",
+    ),
 )
 TEXTS = (
     *("model", "device", "dtype", "quantization", "kv_cache_dtype"),
-    *("allocator", "policy", "preemption"),
+    *("allocator", "policy", "preemption", "chat_template"),
 )
 OF_NO_TYPE: list[tuple[str, object]] = [
     *((name, value) for name in INTEGERS for value in (1.5, 16.0, True, "8", float("nan"))),
@@ -132,6 +143,19 @@ def test_the_host_pool_is_as_large_as_that_of_the_device_where_it_is_used(
 ) -> None:
     config = LLMConfig(**options).cache_config(num_blocks=9, max_model_len=64)
     assert config.num_host_blocks == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"swap_space_bytes": 100}, 3),
+        ({"swap_space_bytes": 0, "preemption": "swap"}, 0),
+        ({"swap_space_bytes": 100, "num_host_blocks": 2}, 2),
+        ({"preemption": "swap"}, 9),
+    ],
+)
+def test_bytes_of_swap_space_become_whole_blocks(options: dict[str, Any], expected: int) -> None:
+    assert LLMConfig(**options).with_swap_space(block_bytes=32).host_blocks(9) == expected
 
 
 def test_the_scheduler_gets_its_options() -> None:

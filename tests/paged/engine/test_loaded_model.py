@@ -44,6 +44,11 @@ def test_weights_are_of_the_type_asked_for() -> None:
     assert not torch.equal(exact, rounded)
 
 
+def test_a_chat_template_stands_for_the_models_own() -> None:
+    tokenizer = _load(chat_template="own {{ messages[0].content }}").tokenizer
+    assert tokenizer.apply_chat_template([{"role": "user", "content": "hi"}]) == "own hi"
+
+
 def test_sequences_are_as_long_as_asked_for() -> None:
     loaded = _load(max_model_len=50)
     assert loaded.config.max_model_len == 50

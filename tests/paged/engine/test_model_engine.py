@@ -37,6 +37,13 @@ def test_pools_are_as_large_as_the_allocator_thinks() -> None:
     assert engine.scheduler.allocator.tables.max_rows == 4
 
 
+def test_swap_space_in_bytes_holds_as_many_blocks_as_fit() -> None:
+    # 2 layers of keys and values: 2 heads of 16 float32, 4 tokens a block.
+    engine = _engine(swap_space_bytes=7 * 2048 + 9)
+    assert isinstance(engine.executor, ModelExecutor)
+    assert engine.executor.pools.host[0].shape[0] == 7
+
+
 @pytest.mark.parametrize("allocator", sorted(ALLOCATORS))
 def test_a_pool_without_a_size_holds_all_sequences(allocator: str) -> None:
     engine = _engine(num_gpu_blocks_override=None, allocator=allocator)
