@@ -40,8 +40,9 @@ def model_config(arguments: Namespace, **options: Any) -> LLMConfig:
 
     Raises: ConfigError.
     """
-    named: dict[str, Any] = {name: getattr(arguments, name) for name in _NAMES}
-    return LLMConfig(**{**named, "kernels": chosen_kernels(arguments), **options})
+    named = {name: getattr(arguments, name) for name in _NAMES}
+    merged: dict[str, Any] = {**named, "kernels": chosen_kernels(arguments), **options}
+    return LLMConfig(**merged)
 
 
 def _add_model(parser: ArgumentParser, *, is_model_positional: bool) -> None:
