@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -14,6 +15,8 @@ from paged.kernel.backends.checked_file import keep
 from paged.kernel.backends.host_compiler import HostCompiler, find_compiler
 from paged.kernel.backends.host_level import HostLevel
 from paged.kernel.backends.host_records import RECORDS_HEADER, records_text
+
+_LOG = logging.getLogger(__name__)
 
 HOST_DIR = Path(__file__).resolve().parents[3] / "kernels_cu" / "host"
 
@@ -48,8 +51,16 @@ def build_host_library(level: HostLevel) -> Path:
 
 
 def _compile(level: HostLevel, texts: dict[str, str]) -> bytes:
-    """Compile every file at once, then link."""
+    """Compile every file at once, then link.
+
+    It takes a minute or two, and so a line of the log says that it happens: on standard error
+    unless the program handles logs otherwise.
+    """
     compiler = find_compiler()
+    _LOG.warning(
+        "compiling the native kernels for this CPU (%s), once: it may take a minute or two",
+        level.name,
+    )
     with compiler.scratch_folder() as folder:
         for file, text in texts.items():
             (folder / file).write_text(text)

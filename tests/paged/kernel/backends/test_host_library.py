@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -26,14 +28,35 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_library_is_compiled_once_and_again_when_a_file_changes(sources: Path) -> None:
+def test_a_library_is_compiled_once_and_again_when_a_file_changes(
+    sources: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     level = LEVELS["baseline"]
     first = build_host_library(level)
     written_ns = first.stat().st_mtime_ns
     assert build_host_library(level) == first
     assert first.stat().st_mtime_ns == written_ns
+    said = "compiling the native kernels for this CPU (baseline), once: "
+    assert [record.message.startswith(said) for record in caplog.records] == [True]
     (sources / "one.cpp").write_text(TINY.replace("return 1", "return 2"))
     assert build_host_library(level) != first
+
+
+def test_a_program_that_handles_no_logs_says_on_standard_error_that_it_compiles(
+    sources: Path,
+) -> None:
+    code = (
+        "import logging; from pathlib import Path; from paged.kernel.backends import host_library"
+        f"\nhost_library.HOST_DIR = Path({str(sources)!r})\n"
+        "from paged.kernel.backends.host_level import LEVELS\n"
+        "host_library.build_host_library(LEVELS['baseline'])\n"
+        "logging.getLogger('paged').setLevel('ERROR')\n"
+        "host_library.build_host_library(LEVELS['avx2'])\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("compiling the native kernels for this CPU (baseline), once: ")
 
 
 def test_a_damaged_library_is_compiled_again(sources: Path) -> None:
