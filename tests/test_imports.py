@@ -12,8 +12,9 @@ import pytest
 
 PROJECT = {"paged", "model_zoo", "experiments", "bench", "tests", "kernels_cu"}
 FOUNDATION = {
-    *("paged.cache_dir", "paged.config", "paged.errors", "paged.extras", "paged.hardware"),
-    *("paged.field_checks", "paged.sampling_params", "paged.shapes", "paged.types"),
+    *("paged.cache_dir", "paged.config", "paged.errors", "paged.extras", "paged.grammar"),
+    *("paged.hardware", "paged.field_checks", "paged.sampling_params", "paged.shapes"),
+    "paged.types",
 }
 # Heavy or absent on most machines: imported inside the function that needs them.
 LAZY = {"cupy", "cupy_backends", "triton", "jax", "flashinfer"}
@@ -29,7 +30,7 @@ class Layer:
     others: set[str]
 
 
-_CORE = FOUNDATION | {"paged.allocator", "paged.scheduler"}
+_CORE = FOUNDATION | {"paged.allocator", "paged.scheduler", "paged.recording"}
 _ENGINE = _CORE | {"paged.kernel", "model_zoo", "paged.engine"}
 _DEVICE = {"numpy", "torch"} | LAZY
 
@@ -41,12 +42,15 @@ LAYERS = {
     ),
     "paged.allocator": Layer(project=FOUNDATION, others={"numpy"}),
     "paged.scheduler": Layer(project=FOUNDATION | {"paged.allocator"}, others={"numpy"}),
+    "paged.recording": Layer(
+        project=FOUNDATION | {"paged.allocator", "paged.scheduler"}, others={"numpy"}
+    ),
     "paged.kernel": Layer(project=FOUNDATION, others=_DEVICE),
     "model_zoo": Layer(
         project=FOUNDATION | {"paged.kernel"},
         others=_DEVICE | {"safetensors", "gguf", "tokenizers", "jinja2", "huggingface_hub"},
     ),
-    "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"tqdm"}),
+    "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"tqdm", "llguidance"}),
     "paged.server": Layer(project=_ENGINE, others={"numpy", "fastapi", "uvicorn"}),
     "paged.cli": Layer(project=_ENGINE | {"paged.server"}, others={"numpy", "torch"}),
     "experiments": Layer(

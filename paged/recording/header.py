@@ -1,0 +1,57 @@
+"""What a recording says of its run before the first step."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from paged.errors import RecordingError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedModel:
+    """The attention of the model that ran, as far as a schedule needs it.
+
+    windows: for each KV group the keys that a token sees, its own included; None sees all.
+    """
+
+    name: str
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    windows: tuple[int | None, ...] = (None,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """Sizes of the engine that was recorded.
+
+    num_blocks: of the pool, of all KV groups together. num_groups: block tables of a batch.
+    max_row_tokens: most tokens of a sequence, rounded up to whole blocks.
+    model: None where the recorder was not told.
+    """
+
+    allocator: str
+    block_size: int
+    num_blocks: int
+    num_groups: int
+    max_rows: int
+    max_row_tokens: int
+    model: RecordedModel | None = None
+
+    def encode(self) -> bytes:
+        """Return it as bytes."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Header:
+        """Return what `encode` made bytes of. Raises: RecordingError."""
+        try:
+            fields: dict[str, Any] = json.loads(data)
+            model: Any = fields.pop("model")
+            if model is not None:
+                model = RecordedModel(**model | {"windows": tuple(model["windows"])})
+            return cls(**fields, model=model)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise RecordingError(f"expected the header of a recording: {error}") from error
