@@ -179,6 +179,11 @@ def _add_execution(parser: ArgumentParser) -> None:
         metavar="N",
         help="of host kernels (default: one for each physical core)",
     )
+    execution.add_argument(
+        "--record",
+        metavar="FILE",
+        help="write every batch to FILE, for paged replay (default: none is written)",
+    )
     add_kernel_option(parser)
 
 

@@ -41,11 +41,12 @@ _INTEGERS: dict[str, tuple[int, int | None]] = {
 }
 _TEXTS = (
     *("model", "device", "dtype", "quantization", "kv_cache_dtype"),
-    *("allocator", "policy", "preemption", "chat_template"),
+    *("allocator", "policy", "preemption", "chat_template", "record"),
 )
 _OPTIONAL = {
     *("device", "quantization", "num_gpu_blocks_override", "kv_cache_memory_bytes"),
     *("num_host_blocks", "swap_space_bytes", "max_model_len", "num_threads", "chat_template"),
+    "record",
 }
 
 
@@ -73,6 +74,7 @@ class LLMConfig:
     num_threads: threads of host kernels; None is the physical cores.
     seed: stands in for requests that name none.
     chat_template: a file of a Jinja template, or its text; None is the model's own.
+    record: a file that every batch is written to, for `paged replay`; None is none.
 
     Raises ConfigError, which names the field, if one is not of its type or not as said here.
     """
@@ -100,6 +102,7 @@ class LLMConfig:
     num_threads: int | None = None
     seed: int = 0
     chat_template: str | None = None
+    record: str | None = None
 
     def __post_init__(self) -> None:
         self._check_types()

@@ -21,6 +21,7 @@ from paged.engine.loaded_model import LoadedModel
 from paged.engine.memory_probe import GpuMemory
 from paged.engine.model_executor import ModelExecutor
 from paged.engine.pool_size import free_gpu_bytes, free_host_bytes, num_pool_blocks
+from paged.engine.recorded_batches import record_batches
 from paged.engine.widest_steps import widest_steps
 from paged.errors import ConfigError
 from paged.field_checks import expected
@@ -40,7 +41,7 @@ def make_engine(
     on_failure: as for `Engine`.
     Raises: ConfigError where the options leave no room for one sequence of the most tokens, or
         ask for more memory than there is; KernelSourceError for kernels that do not exist;
-        KernelRunError where decode cannot be recorded.
+        KernelRunError where decode cannot be recorded; RecordingError where batches cannot.
     """
     max_model_len = model.config.max_model_len
     _check_block_size(options.block_size, max_model_len)
@@ -69,7 +70,10 @@ def make_engine(
         )
         executor = make_executor(options, model, cache, choices)
         executor.record_graphs()
-    return Engine(scheduler, executor, WallClock(), [executor.searches], on_failure=on_failure)
+    engine = Engine(scheduler, executor, WallClock(), [executor.searches], on_failure=on_failure)
+    if options.record is not None:
+        record_batches(engine, Path(options.record), model.config)
+    return engine
 
 
 def _check_block_size(block_size: int, max_model_len: int) -> None:
