@@ -103,7 +103,10 @@ def _add_memory(parser: ArgumentParser) -> None:
     )
     memory = parser.add_argument_group("KV pool")
     memory.add_argument(
-        "--allocator", choices=tuple(ALLOCATORS), help="who owns blocks (default: %(default)s)"
+        "--allocator",
+        choices=tuple(ALLOCATORS),
+        metavar="POLICY",
+        help=f"who owns blocks: {', '.join(ALLOCATORS)} (default: %(default)s)",
     )
     memory.add_argument(
         "--block-size", type=int, metavar="N", help="tokens of a block (default: %(default)s)"
@@ -165,13 +168,14 @@ def _add_execution(parser: ArgumentParser) -> None:
         dest="cuda_graph_sizes",
         action="store_const",
         const=(),
-        help="record no decode step on a GPU (default: they are recorded)",
+        help="record no decode step (default: they are recorded)",
     )
     recording.add_argument(
         "--cuda-graph-sizes",
         type=graph_sizes,
         metavar="N,N,...",
-        help="batch sizes that decode is recorded at on a GPU, or none (default: 1,2,4,...,256)",
+        help="batch sizes that decode is recorded at, or none (default: 1,2,4,...,256 on a GPU,"
+        " each up to 256 on a CPU)",
     )
     execution.add_argument(
         "--num-threads",

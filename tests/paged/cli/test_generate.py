@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
 
 from paged.cli.main import main
 from paged.engine.model_executor import ModelExecutor
+from paged.sampling_params import SamplingParams
 from tests.helpers.tiny_llm import tiny_llm
 
 TINY = ["--model", "tiny", "--dtype", "float32", "--device", "cpu", "--max-model-len", "96"]
@@ -21,14 +23,12 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
 
 
 def test_the_text_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
-    from paged.sampling_params import SamplingParams
-
     status, out, err = _run(capsys, "hello", "--max-tokens", "9")
     wanted = tiny_llm().generate("hello", SamplingParams(temperature=0.0, max_tokens=9))
     assert (status, out) == (0, wanted[0].outputs[0].text + "\n")
     assert err.startswith("loading tiny\nloaded in ")
     assert "6 prompt tokens in " in err
-    assert err.endswith("; 9 tokens\n")
+    assert err.endswith("; 9 tokens; finish reason: length\n")
 
 
 def test_a_chat_goes_through_the_template(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,11 +59,43 @@ def test_options_reach_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(capsys, "a", "--max-tokens", "8", *others)[1] == plain
 
 
+def test_several_outputs_come_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = ["--max-tokens", "4", "--temperature", "1", "--seed", "3"]
+    status, out, err = _run(capsys, "a", *drawn, "--n", "3")
+    params = SamplingParams(n=3, temperature=1.0, max_tokens=4)
+    wanted = tiny_llm(seed=3).generate("a", params)[0].outputs
+    texts = [f"[{index + 1} of 3]\n{output.text}\n" for index, output in enumerate(wanted)]
+    assert (status, out) == (0, "".join(texts))
+    assert len(set(texts)) == 3
+    assert err.endswith("; 12 tokens; finish reason: length (3)\n")
+
+
+def test_the_summary_names_the_text_that_ended_it(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = _run(capsys, "a", "--max-tokens", "9")[1]
+    assert whole[1:3] == "11"
+    _, out, err = _run(capsys, "a", "--max-tokens", "9", "--stop", "11")
+    assert out == f"{whole[:1]}\n"
+    assert err.endswith("; finish reason: stop '11'\n")
+
+
+def test_help_states_every_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["generate", "--help"])
+    flags = re.findall(r"^  --\S.*(?:\n   +.*)*", capsys.readouterr().out, re.MULTILINE)
+    named = {flag.split()[0]: " ".join(flag.split()) for flag in flags}
+    assert {"--n", "--top-k", "--min-p", "--seed", "--kv-cache-dtype"} <= set(named)
+    assert not [flag for flag, text in named.items() if "default:" not in text]
+    assert "(default: 1)" in named["--max-num-seqs"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["", "--chat", "--max-tokens", "0"], "max_tokens: expected an integer at least 1, got 0"),
         (["a", "--temperature", "9"], "temperature: expected a number from 0.0 to 2.0, got 9.0"),
+        (["a", "--top-p", "0.5", "--n", "2"], "--n, --top-p changes nothing at temperature 0, "),
+        (["a", "--min-p", "0"], "--min-p changes nothing at temperature 0, which always takes"),
+        (["a", "--temperature", "1", "--top-k", "-2"], "top_k: expected an integer from -1 to"),
         (["x" * 96], "leaves no room for output: max_model_len is 96"),
         (["a", "--num-gpu-blocks-override", "5"], "from num_gpu_blocks_override=5, and the alloc"),
         (["a", "--kv-cache-memory-bytes", "40kB"], "from kv_cache_memory_bytes=40000, and the all"),

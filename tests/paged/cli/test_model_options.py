@@ -31,48 +31,47 @@ def test_without_flags_it_is_the_default() -> None:
     assert _config(max_num_seqs=3) == LLMConfig(max_num_seqs=3)
 
 
-@pytest.mark.parametrize(
-    ("flags", "field", "value"),
-    [
-        ("--model tiny", "model", "tiny"),
-        ("--device cuda:1", "device", "cuda:1"),
-        ("--dtype float16", "dtype", "float16"),
-        ("--quantization int8", "quantization", "int8"),
-        ("--allocator virtual", "allocator", "virtual"),
-        ("--block-size 32", "block_size", 32),
-        ("--max-model-len 99", "max_model_len", 99),
-        ("--preemption swap", "preemption", "swap"),
-        ("--num-threads 2", "num_threads", 2),
-        ("--num-gpu-blocks-override 77", "num_gpu_blocks_override", 77),
-        ("--kv-cache-memory-bytes 3MiB", "kv_cache_memory_bytes", 3 << 20),
-        ("--gpu-memory-utilization 0.5", "gpu_memory_utilization", 0.5),
-        ("--cuda-graph-sizes 1,8", "cuda_graph_sizes", (1, 8)),
-        ("--cuda-graph-sizes none", "cuda_graph_sizes", ()),
-        ("--enforce-eager", "cuda_graph_sizes", ()),
-        ("--kv-cache-dtype float16", "kv_cache_dtype", "float16"),
-        ("--kv-cache-dtype fp8", "kv_cache_dtype", "float8_e4m3fn"),
-        ("--enable-prefix-caching", "enable_prefix_caching", True),
-        ("--no-enable-prefix-caching", "enable_prefix_caching", False),
-        ("--swap-space 4", "swap_space_bytes", 4 << 30),
-        ("--swap-space 0", "swap_space_bytes", 0),
-        ("--swap-space 3MiB", "swap_space_bytes", 3 << 20),
-        ("--max-num-seqs 5", "max_num_seqs", 5),
-        ("--max-num-batched-tokens 64", "max_num_batched_tokens", 64),
-        ("--scheduling-policy priority", "policy", "priority"),
-        ("--seed 7", "seed", 7),
-        ("--chat-template a.jinja", "chat_template", "a.jinja"),
-        ("--kernel attention=reference", "kernels", {"attention": "reference"}),
-    ],
-)
+FLAGS: list[tuple[str, str, Any]] = [
+    ("--model tiny", "model", "tiny"),
+    ("--device cuda:1", "device", "cuda:1"),
+    ("--dtype float16", "dtype", "float16"),
+    ("--quantization int8", "quantization", "int8"),
+    ("--allocator virtual", "allocator", "virtual"),
+    ("--block-size 32", "block_size", 32),
+    ("--max-model-len 99", "max_model_len", 99),
+    ("--preemption swap", "preemption", "swap"),
+    ("--num-threads 2", "num_threads", 2),
+    ("--num-gpu-blocks-override 77", "num_gpu_blocks_override", 77),
+    ("--kv-cache-memory-bytes 3MiB", "kv_cache_memory_bytes", 3 << 20),
+    ("--gpu-memory-utilization 0.5", "gpu_memory_utilization", 0.5),
+    ("--cuda-graph-sizes 1,8", "cuda_graph_sizes", (1, 8)),
+    ("--cuda-graph-sizes none", "cuda_graph_sizes", ()),
+    ("--enforce-eager", "cuda_graph_sizes", ()),
+    ("--kv-cache-dtype float16", "kv_cache_dtype", "float16"),
+    ("--kv-cache-dtype fp8", "kv_cache_dtype", "float8_e4m3fn"),
+    ("--enable-prefix-caching", "enable_prefix_caching", True),
+    ("--no-enable-prefix-caching", "enable_prefix_caching", False),
+    ("--swap-space 4", "swap_space_bytes", 4 << 30),
+    ("--swap-space 0", "swap_space_bytes", 0),
+    ("--swap-space 3MiB", "swap_space_bytes", 3 << 20),
+    ("--max-num-seqs 5", "max_num_seqs", 5),
+    ("--max-num-batched-tokens 64", "max_num_batched_tokens", 64),
+    ("--scheduling-policy priority", "policy", "priority"),
+    ("--seed 7", "seed", 7),
+    ("--record a.jsonl", "record", "a.jsonl"),
+    ("--chat-template a.jinja", "chat_template", "a.jinja"),
+    ("--kernel attention=reference", "kernels", {"attention": "reference"}),
+]
+
+
+@pytest.mark.parametrize(("flags", "field", "value"), FLAGS)
 def test_a_flag_sets_the_field_of_its_name(flags: str, field: str, value: Any) -> None:
     changed: dict[str, Any] = {field: value}
     assert _config(*flags.split()) == replace(LLMConfig(), **changed)
 
 
 def test_every_field_has_a_flag_but_the_one_that_is_given_in_bytes() -> None:
-    parser = ArgumentParser()
-    add_model_options(parser)
-    named = set(vars(parser.parse_args([])))
+    named = {field for _, field, _ in FLAGS}
     assert {field.name for field in fields(LLMConfig)} - named == {"num_host_blocks"}
 
 
