@@ -1,5 +1,6 @@
 // silu(gate) * up, of rows that hold the gates and then the others.
 #include "host_export.h"
+#include "host_records.h"
 #include "pool.h"
 #include "vec_math.h"
 
@@ -24,16 +25,17 @@ void silu_mul_row(const float* gates, const float* ups, float* y, int64_t num) {
 }  // namespace paged_host
 
 // Shapes: gate_up [num_rows][2][num_columns], y [num_rows][num_columns].
-PAGED_EXPORT void paged_host_silu_mul(const float* gate_up, float* y, int64_t num_rows,
-                                      int64_t num_columns, int num_threads) {
+PAGED_EXPORT void paged_host_silu_mul(const paged_host::SiluMulRecord* record,
+                                      const paged_host::Element*, int num_threads) {
     using namespace paged_host;
-    const int64_t least = items_of(kLeastChunkElements, num_columns);
-    parallel_for(num_threads, num_rows, chunk_of(num_threads, num_rows, least),
+    const SiluMulRecord& a = *record;
+    const int64_t least = items_of(kLeastChunkElements, a.num_columns);
+    parallel_for(num_threads, a.num_rows, chunk_of(num_threads, a.num_rows, least),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t row = begin; row < end; ++row) {
-                         const float* gates = gate_up + 2 * row * num_columns;
-                         silu_mul_row(gates, gates + num_columns, y + row * num_columns,
-                                      num_columns);
+                         const float* gates = a.gate_up + 2 * row * a.num_columns;
+                         silu_mul_row(gates, gates + a.num_columns, a.y + row * a.num_columns,
+                                      a.num_columns);
                      }
                  });
 }

@@ -34,24 +34,25 @@ UnpackRow unpacker(Element type) {
 }  // namespace paged_host
 
 // Shapes: tokens [num_tokens], y [num_tokens][num_columns]; the weight as in paged_host_linear.
-// Returns how many tokens are no rows of the weight; of these nothing is read or written.
-PAGED_EXPORT int64_t paged_host_embedding(paged_host::Element type, const void* tiles,
-                                          const float* scales, int64_t num_rows,
-                                          int64_t num_columns, const int64_t* tokens, float* y,
-                                          int64_t num_tokens, int num_threads) {
+// Of tokens that are no rows of the weight nothing is read or written, and num_wrong counts them.
+PAGED_EXPORT void paged_host_embedding(paged_host::EmbeddingRecord* record,
+                                       const paged_host::Element* types, int num_threads) {
     using namespace paged_host;
-    const UnpackRow unpack = unpacker(type);
-    const int64_t least = items_of(kLeastChunkElements, num_columns);
+    const EmbeddingRecord& a = *record;
+    const UnpackRow unpack = unpacker(types[0]);
+    const int64_t least = items_of(kLeastChunkElements, a.num_columns);
     std::atomic<int64_t> num_wrong{0};
-    parallel_for(num_threads, num_tokens, chunk_of(num_threads, num_tokens, least),
+    parallel_for(num_threads, a.num_tokens, chunk_of(num_threads, a.num_tokens, least),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t i = begin; i < end; ++i) {
-                         if (tokens[i] < 0 || tokens[i] >= num_rows) {
+                         const int64_t token = a.tokens[i];
+                         if (token < 0 || token >= a.num_rows) {
                              num_wrong.fetch_add(1);
                          } else {
-                             unpack(tiles, scales, tokens[i], num_columns, y + i * num_columns);
+                             unpack(a.tiles, a.scales, token, a.num_columns,
+                                    a.y + i * a.num_columns);
                          }
                      }
                  });
-    return num_wrong.load();
+    record->num_wrong = num_wrong.load();
 }

@@ -16,24 +16,12 @@ constexpr int64_t kLeastGroup = 4 * kMaxRows;
 constexpr int64_t kMostGroup = 10 * kMaxRows;
 constexpr int64_t kCacheLineBytes = 64;
 
-struct Linear {
-    const void* tiles;
-    // [out_features], or null
-    const float* scales;
-    const float* bias;
-    int64_t out_features;
-    int64_t in_features;
-    const float* x;
-    float* y;
-    int64_t num_rows;
-};
-
 template <typename Weights>
 class Product {
 public:
     using Element = typename Weights::Element;
 
-    explicit Product(const Linear& linear) : a_(linear) {}
+    explicit Product(const LinearRecord& record) : a_(record) {}
 
     void run(int num_threads) const {
         const int64_t num_tiles = ceil_div(a_.out_features, kTile);
@@ -114,7 +102,7 @@ private:
         std::memcpy(row + begin, sums, static_cast<size_t>(num) * sizeof(float));
     }
 
-    const Linear& a_;
+    const LinearRecord& a_;
 };
 
 }  // namespace
@@ -122,14 +110,12 @@ private:
 
 // Shapes: scales and bias [out_features] or null, x [num_rows][in_features],
 // y [num_rows][out_features].
-PAGED_EXPORT void paged_host_linear(paged_host::Element type, const void* tiles,
-                                    const float* scales, const float* bias, int64_t out_features,
-                                    int64_t in_features, const float* x, float* y,
-                                    int64_t num_rows, int num_threads) {
+PAGED_EXPORT void paged_host_linear(const paged_host::LinearRecord* record,
+                                    const paged_host::Element* types, int num_threads) {
     using namespace paged_host;
-    const Linear linear{tiles, scales, bias, out_features, in_features, x, y, num_rows};
-    if (num_rows == 0) return;
-    if (type == Element::k_bfloat16) return Product<Bfloat16Weights>(linear).run(num_threads);
-    if (type == Element::k_int8) return Product<Int8Weights>(linear).run(num_threads);
-    Product<Float32Weights>(linear).run(num_threads);
+    if (record->num_rows == 0) return;
+    const Element type = types[0];
+    if (type == Element::k_bfloat16) return Product<Bfloat16Weights>(*record).run(num_threads);
+    if (type == Element::k_int8) return Product<Int8Weights>(*record).run(num_threads);
+    Product<Float32Weights>(*record).run(num_threads);
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "host_export.h"
+#include "host_records.h"
 #include "pool.h"
 #include "vec.h"
 
@@ -12,17 +13,6 @@ namespace {
 constexpr int64_t kLeastChunkElements = 1 << 14;
 // Sums kept side by side, to hide the latency of an addition.
 constexpr int kChains = 4;
-
-struct Norm {
-    const float* x;
-    // added to x, and the sum kept in total, or both null
-    const float* residual;
-    float* total;
-    const float* weight;
-    float* y;
-    int64_t num_columns;
-    float eps;
-};
 
 float sum_of_squares(const float* row, int64_t num_columns) {
     Vec sums[kChains]{};
@@ -46,7 +36,7 @@ void add(const float* x, const float* residual, float* total, int64_t num_column
     for (int64_t i = 0; i < num_columns; ++i) total[i] = x[i] + residual[i];
 }
 
-void normalize(const Norm& a, int64_t row) {
+void normalize(const RmsNormRecord& a, int64_t row) {
     const int64_t at = row * a.num_columns;
     const float* x = a.x + at;
     if (a.residual != nullptr) {
@@ -62,16 +52,15 @@ void normalize(const Norm& a, int64_t row) {
 }  // namespace
 }  // namespace paged_host
 
-// Shapes: x, residual, total and y [num_rows][num_columns], weight [num_columns]; residual and total
-// may both be null.
-PAGED_EXPORT void paged_host_rms_norm(const float* x, const float* residual, const float* weight,
-                                      float* total, float* y, int64_t num_rows,
-                                      int64_t num_columns, float eps, int num_threads) {
+// Shapes: x, residual, total and y [num_rows][num_columns], weight [num_columns]; residual, which is
+// added to x, and total, where the sum is kept, may both be null.
+PAGED_EXPORT void paged_host_rms_norm(const paged_host::RmsNormRecord* record,
+                                      const paged_host::Element*, int num_threads) {
     using namespace paged_host;
-    const Norm norm{x, residual, total, weight, y, num_columns, eps};
-    const int64_t least = items_of(kLeastChunkElements, num_columns);
-    parallel_for(num_threads, num_rows, chunk_of(num_threads, num_rows, least),
+    const RmsNormRecord& a = *record;
+    const int64_t least = items_of(kLeastChunkElements, a.num_columns);
+    parallel_for(num_threads, a.num_rows, chunk_of(num_threads, a.num_rows, least),
                  [&](int64_t begin, int64_t end) {
-                     for (int64_t row = begin; row < end; ++row) normalize(norm, row);
+                     for (int64_t row = begin; row < end; ++row) normalize(a, row);
                  });
 }

@@ -11,9 +11,11 @@ import torch
 
 from model_zoo.batch import ModelBatch
 from paged.engine.decode_inputs import DecodeInputs
-from paged.engine.graph_capture import Capture
+from paged.engine.graph_capture import Capture, CudaCapture
+from paged.engine.host_capture import HostCapture
 from paged.kernel.call import Kernel, launched_kernels
 from paged.kernel.choice import Choices, current_choices
+from paged.kernel.tap import is_watched
 from paged.scheduler.batch import Batch
 
 MAX_DEFAULT_SIZE = 256
@@ -22,12 +24,22 @@ LOOK_INTERVAL_S = 0.1
 """How long what was seen of kernel files holds: looking at them costs as much as a few launches."""
 
 
-def graph_sizes(wanted: Sequence[int] | None, *, max_num_seqs: int) -> tuple[int, ...]:
+def find_capture(device: torch.device) -> Capture:
+    """Return what records work on a device."""
+    return CudaCapture(device) if device.type == "cuda" else HostCapture()
+
+
+def graph_sizes(
+    wanted: Sequence[int] | None, *, max_num_seqs: int, device: torch.device
+) -> tuple[int, ...]:
     """Return the sizes to record, ascending: no more than it takes to hold max_num_seqs.
 
-    wanted: None is 1, 2, 4, ... up to 256.
+    wanted: None is 1, 2, 4, ... up to 256 on a GPU, and each up to 256 on a CPU, where padding
+        takes as long as what it pads.
     """
-    if wanted is None:
+    if wanted is None and device.type == "cpu":
+        wanted = range(1, MAX_DEFAULT_SIZE + 1)
+    elif wanted is None:
         wanted = [1 << i for i in range(MAX_DEFAULT_SIZE.bit_length())]
     sizes = sorted(set(wanted))
     return tuple(sizes[: bisect_left(sizes, max_num_seqs) + 1])
@@ -39,7 +51,7 @@ class _Recorded:
 
     choices: Choices
     kernels: Collection[Kernel]
-    replay: Callable[[], None]
+    replay: Callable[[], object]
     looked_s: float
 
     def is_current(self) -> bool:
@@ -84,8 +96,12 @@ class DecodeGraphs:
         self._recorded: dict[int, _Recorded] = {}
 
     def serves(self, batch: Batch) -> bool:
-        """Say whether a step has one token for each sequence, and no more than are recorded."""
-        return batch.num_seqs <= self._sizes[-1] and batch.num_tokens == batch.num_seqs
+        """Say whether a step has one token for each sequence, and no more than are recorded.
+
+        While somebody watches operations none is: they would not see what is run again.
+        """
+        is_decode = batch.num_tokens == batch.num_seqs <= self._sizes[-1]
+        return is_decode and not is_watched()
 
     def run(self, batch: Batch) -> torch.Tensor:
         """Compute a step that is served.
@@ -98,6 +114,8 @@ class DecodeGraphs:
         recorded = self._recorded.get(size)
         if recorded is None or not recorded.is_current():
             recorded = self._record(size)
+            if self._capture.computes:
+                return self._logits[: batch.num_seqs]
         recorded.replay()
         return self._logits[: batch.num_seqs]
 
@@ -107,7 +125,12 @@ class DecodeGraphs:
         self._compute(self._sizes[-1])
 
     def record_all(self) -> None:
-        """Record every size, the largest first: the memory of a recording serves smaller ones."""
+        """Record every size, the largest first: the memory of a recording serves smaller ones.
+
+        Where recording is no more than a step, sizes wait for their first.
+        """
+        if self._capture.computes:
+            return
         for size in reversed(self._sizes):
             self._inputs.clear(size)
             self._record(size)

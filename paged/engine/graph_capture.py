@@ -1,4 +1,4 @@
-"""Work on a GPU that is recorded once and run again by one call: CUDA graphs."""
+"""Work that is recorded once and run again by one call: CUDA graphs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ Work = Callable[[], object]
 class Capture(Protocol):
     """Records work on tensors that stay where they are."""
 
-    def __call__(self, work: Work) -> Callable[[], None]:
+    @property
+    def computes(self) -> bool:
+        """Whether what was recorded has been computed by that; else it takes a replay."""
+        ...
+
+    def __call__(self, work: Work) -> Callable[[], object]:
         """Record work and return what runs it again, on what its tensors hold then.
 
         The work is run too, any number of times. Raises: what the work raises.
@@ -30,6 +35,8 @@ class CudaCapture:
 
     Nothing that the work allocates may be read once it has run: the next graph writes there.
     """
+
+    computes = False
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -62,8 +69,3 @@ class CudaCapture:
                 " wait for the device or allocate by itself: cuda_graph_sizes=() records nothing"
             ) from error
         return graph.replay
-
-
-def find_capture(device: torch.device) -> Capture | None:
-    """Return what records work on a device; None where there is nothing to gain."""
-    return CudaCapture(device) if device.type == "cuda" else None

@@ -63,8 +63,8 @@ class LLMConfig:
     num_gpu_blocks_override, kv_cache_memory_bytes, gpu_memory_utilization: size of the KV
         pool on either device: blocks, else bytes, else what a share of a GPU's memory leaves
         beside weights and the widest step; a CPU's pool is 1 GiB at most.
-    cuda_graph_sizes: batch sizes that decode is recorded at on a GPU; None is 1, 2, 4, ... 256,
-        and () is none.
+    cuda_graph_sizes: batch sizes that decode is recorded at; None is 1, 2, 4, ... 256 on a GPU
+        and each up to 256 on a CPU, and () is none.
     num_host_blocks: host memory for swapped sequences, in blocks; None is none, and as many
         as the pool has with preemption by swap. Both need the allocator paged.
     swap_space_bytes: the same in bytes; num_host_blocks decides where both are given.

@@ -11,9 +11,8 @@ from paged.allocator.window import most_window_blocks
 from paged.config import CacheConfig
 from paged.engine.allocation import memory_of, probe_host
 from paged.engine.clock import WallClock
-from paged.engine.decode_graphs import graph_sizes
+from paged.engine.decode_graphs import find_capture, graph_sizes
 from paged.engine.engine import Engine
-from paged.engine.graph_capture import find_capture
 from paged.engine.group_pools import group_pools
 from paged.engine.kv_pool import block_bytes, make_pools
 from paged.engine.llm_config import LLMConfig
@@ -120,7 +119,9 @@ def make_executor(
         max_tokens=options.max_num_batched_tokens,
         eos_ids=model.tokenizer.eos_ids,
         choices=choices,
-        graph_sizes=graph_sizes(options.cuda_graph_sizes, max_num_seqs=options.max_num_seqs),
+        graph_sizes=graph_sizes(
+            options.cuda_graph_sizes, max_num_seqs=options.max_num_seqs, device=model.device
+        ),
         capture=find_capture(model.device),
     )
 

@@ -15,6 +15,7 @@ from time import monotonic
 import torch
 
 from paged.errors import KernelSourceError, OperandError
+from paged.kernel.backends.host_program import spoil_recording
 from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 from paged.kernel.binding import Binding, Number, Outputs, bind, returned
 from paged.kernel.instance import instantiate
@@ -57,6 +58,7 @@ def kernel_call(
 
 def run_kernel(spec: KernelSpec, given: Given, interpret: bool | InterpretConfig) -> Outputs:
     """Run a kernel on what a call was given, as `kernel_call` does."""
+    spoil_recording(f"{spec.name}, which is no host kernel")
     call = ready_call_of(spec, given)
     backend = backend_for(spec, given.operands, interpret)
     if interpret is not False:

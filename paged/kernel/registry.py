@@ -12,6 +12,7 @@ import torch
 from paged.errors import KernelSourceError
 from paged.kernel.backends.host import find_host, load_host
 from paged.kernel.backends.host_ops import HOST_OPS, run_host_op
+from paged.kernel.backends.host_program import spoil_recording
 from paged.kernel.binding import Number, Outputs, bind, padded, returned
 from paged.kernel.call import plans_for, run_kernel
 from paged.kernel.choice import HOST, REFERENCE, Choices, current_choices
@@ -98,6 +99,7 @@ def run_reference(
     op: Op, operands: Sequence[torch.Tensor | None], numbers: Mapping[str, Number | None]
 ) -> Outputs:
     """Compute an operation in torch, checked and rounded as a kernel's call is."""
+    spoil_recording(f"{op.name} in torch, which may look at values")
     binding = bind(op.signature, operands, numbers)
     check_memory(binding)
     check_writable(op.signature, operands)

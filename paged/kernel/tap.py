@@ -32,6 +32,11 @@ def watching(tap: Tap) -> Generator[None, None, None]:
         _tap.reset(token)
 
 
+def is_watched() -> bool:
+    """Say whether a tap sees operations."""
+    return _tap.get() is not None
+
+
 def show(
     name: str, operands: tuple[object, ...], numbers: Mapping[str, object], result: object
 ) -> None:

@@ -13,6 +13,7 @@ class FakeCapture:
     """Stands for CUDA graphs. num_replays: of each recording, in the order they were made."""
 
     num_replays: list[int] = field(default_factory=list)
+    computes: bool = False
 
     def __call__(self, work: Work) -> Callable[[], None]:
         number = len(self.num_replays)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from ctypes import c_float, c_int, c_int64, c_void_p
-from functools import lru_cache
-from typing import NoReturn
+import ctypes
+from ctypes import c_int, c_void_p
+from functools import lru_cache, partial
+from typing import Any, NoReturn
 
 import torch
 
 from paged.errors import OperandError
 from paged.kernel.backends.host import Host, HostConfig, find_host
+from paged.kernel.backends.host_program import HostCall, add_to_recording
 from paged.kernel.backends.host_records import ELEMENT_CODES
+from paged.kernel.backends.layer_records import COPY, EMBEDDING, LINEAR, RMS_NORM, SILU_MUL
 from paged.kernel.dtypes import name_of
 from paged.kernel.linear_weight import LinearWeight
 from paged.kernel.tensor_kind import kind_fault
 
-_TYPE_CODES = {
-    dtype: ELEMENT_CODES[name_of(dtype)] for dtype in (torch.bfloat16, torch.float32, torch.int8)
+_TYPES = {
+    dtype: (c_int * 1)(ELEMENT_CODES[name_of(dtype)])
+    for dtype in (torch.bfloat16, torch.float32, torch.int8)
 }
+_NO_TYPES = (c_int * 0)()
 
 
 class HostLayers:
@@ -27,24 +32,13 @@ class HostLayers:
     """
 
     def __init__(self, host: Host) -> None:
-        self._num_threads = host.num_threads
+        self._host = host
         self._tile = host.level.tile_features
-        weight = (c_int, c_void_p, c_void_p)
-        self._linear = host.function(
-            *("paged_host_linear", *weight, c_void_p, c_int64, c_int64),
-            *(c_void_p, c_void_p, c_int64, c_int),
-        )
-        self._embedding = host.function(
-            *("paged_host_embedding", *weight, c_int64, c_int64),
-            *(c_void_p, c_void_p, c_int64, c_int),
-            returns=c_int64,
-        )
-        self._rms_norm = host.function(
-            *("paged_host_rms_norm", *(c_void_p,) * 5, c_int64, c_int64, c_float, c_int)
-        )
-        self._silu_mul = host.function(
-            *("paged_host_silu_mul", c_void_p, c_void_p, c_int64, c_int64, c_int)
-        )
+        self._linear = _function(host, "linear")
+        self._embedding = _function(host, "embedding")
+        self._rms_norm = _function(host, "rms_norm")
+        self._silu_mul = _function(host, "silu_mul")
+        self._copy = _function(host, "copy")
 
     def linear(self, x: torch.Tensor, weight: LinearWeight) -> torch.Tensor:
         """Return x W^T + bias of a packed weight."""
@@ -55,8 +49,7 @@ class HostLayers:
         if data.shape[2] != self._tile:
             self._refuse_weight("linear", weight)
         y = torch.empty(shape[0], weight.out_features)
-        self._linear(
-            _TYPE_CODES[data.dtype],
+        record = LINEAR.make(
             data.data_ptr(),
             None if scales is None else scales.data_ptr(),
             None if bias is None else bias.data_ptr(),
@@ -65,8 +58,8 @@ class HostLayers:
             x.data_ptr(),
             y.data_ptr(),
             shape[0],
-            self._num_threads,
         )
+        self._run(self._linear, record, _TYPES[data.dtype])
         return y
 
     def embedding(self, tokens: torch.Tensor, weight: LinearWeight) -> torch.Tensor:
@@ -77,8 +70,7 @@ class HostLayers:
             self._refuse_weight("embedding", weight)
         rows = tokens.to(torch.int64).contiguous()
         y = torch.empty(tokens.shape[0], weight.in_features)
-        num_wrong = self._embedding(
-            _TYPE_CODES[weight.data.dtype],
+        record = EMBEDDING.make(
             weight.data.data_ptr(),
             None if weight.scales is None else weight.scales.data_ptr(),
             weight.out_features,
@@ -86,13 +78,11 @@ class HostLayers:
             rows.data_ptr(),
             y.data_ptr(),
             tokens.shape[0],
-            self._num_threads,
         )
-        if num_wrong:
-            raise OperandError(
-                f"embedding: tokens must be at least 0 and below {weight.out_features}, got "
-                f"{num_wrong} that are not, between {int(rows.min())} and {int(rows.max())}"
-            )
+        self._run(self._embedding, record, _TYPES[weight.data.dtype])
+        check = partial(_check_tokens, record, rows)
+        check()
+        add_to_recording(check)
         return y
 
     def rms_norm(self, x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
@@ -124,7 +114,7 @@ class HostLayers:
         if x.dim() == 0 or x.shape[-1] != num_columns or not _is_plain(x):
             _refuse("rms_norm", "x", x, f"[..., {num_columns}]")
         y = torch.empty_like(x)
-        self._rms_norm(
+        record = RMS_NORM.make(
             x.data_ptr(),
             residual,
             weight.data_ptr(),
@@ -133,8 +123,8 @@ class HostLayers:
             x.numel() // max(num_columns, 1),
             num_columns,
             eps,
-            self._num_threads,
         )
+        self._run(self._rms_norm, record)
         return y
 
     def silu_mul(self, gate_up: torch.Tensor) -> torch.Tensor:
@@ -143,8 +133,22 @@ class HostLayers:
         if len(shape) != 2 or shape[1] % 2 or not _is_plain(gate_up):
             _refuse("silu_mul", "gate_up", gate_up, "[rows, 2 * columns]")
         y = torch.empty(shape[0], shape[1] // 2)
-        self._silu_mul(gate_up.data_ptr(), y.data_ptr(), shape[0], shape[1] // 2, self._num_threads)
+        record = SILU_MUL.make(gate_up.data_ptr(), y.data_ptr(), shape[0], shape[1] // 2)
+        self._run(self._silu_mul, record)
         return y
+
+    def copy(self, source: torch.Tensor, target: torch.Tensor) -> None:
+        """Copy a tensor to one of its shape and type, both contiguous and on the CPU.
+
+        Mutates: target.
+        """
+        num_bytes = source.numel() * source.element_size()
+        self._run(self._copy, COPY.make(source.data_ptr(), target.data_ptr(), num_bytes))
+
+    def _run(
+        self, function: Any, record: ctypes.Structure, types: ctypes.Array[c_int] = _NO_TYPES
+    ) -> None:
+        HostCall(self._host, function, ctypes.addressof(record), types, record).run()
 
     def _refuse_weight(self, name: str, weight: LinearWeight) -> NoReturn:
         raise OperandError(
@@ -158,6 +162,19 @@ def find_layers(config: HostConfig) -> HostLayers | None:
     """Return the kernels of a configuration, None with one warning where there are none."""
     host = find_host(config)
     return None if host is None else HostLayers(host)
+
+
+def _function(host: Host, name: str) -> Any:
+    return host.function(f"paged_host_{name}", c_void_p, c_void_p, c_int)
+
+
+def _check_tokens(record: Any, rows: torch.Tensor) -> None:
+    """Refuse what the embedding found, when its kernel has run."""
+    if record.num_wrong:
+        raise OperandError(
+            f"embedding: tokens must be at least 0 and below {record.num_rows}, got "
+            f"{record.num_wrong} that are not, between {int(rows.min())} and {int(rows.max())}"
+        )
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

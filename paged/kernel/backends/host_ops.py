@@ -14,6 +14,7 @@ from typing import Any
 
 from paged.errors import OperandError
 from paged.kernel.backends.host import Host
+from paged.kernel.backends.host_program import HostCall
 from paged.kernel.backends.host_records import ELEMENT_CODES
 from paged.kernel.binding import Outputs, returned
 from paged.kernel.call import ready_call_of
@@ -53,8 +54,8 @@ def _run(call: ReadyCall, op: Op, host: Host) -> None:
             raise OperandError(
                 f"{op.name}: the host backend runs on CPU tensors, got {launch.device}"
             )
-        types = _type_codes(call.build)
-        function(launch.arguments[0].ctypes.data, types, host.num_threads)
+        record = launch.arguments[0]
+        HostCall(host, function, record.ctypes.data, _type_codes(call.build), record).run()
 
 
 @lru_cache(maxsize=64)

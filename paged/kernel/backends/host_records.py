@@ -1,9 +1,10 @@
-"""What operations hand to their host kernels: the structs of their specs, as a C++ header."""
+"""What host kernels are handed, as a C++ header: structs of operations' specs, and of layers."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from paged.kernel.backends.layer_records import LAYER_RECORDS
 from paged.kernel.dtypes import ELEMENT_TYPES
 from paged.kernel.record import struct_text
 from paged.kernel.spec import KernelSpec
@@ -16,7 +17,7 @@ ELEMENT_CODES = {name: code for code, name in enumerate(ELEMENT_TYPES)}
 
 @lru_cache(maxsize=1)
 def records_text() -> str:
-    """Return the header that host kernels include: element types, and one struct an operation."""
+    """Return the header that host kernels include: element types, and all structs."""
     from paged.kernel.registry import ops
 
     elements = "".join(f"    k_{name} = {code},\n" for name, code in ELEMENT_CODES.items())
@@ -26,6 +27,7 @@ def records_text() -> str:
             "#include <stdint.h>",
             "namespace paged_host {",
             f"enum class Element : int32_t {{\n{elements}}};",
+            *(record.text() for record in LAYER_RECORDS),
             "}  // namespace paged_host",
             *(_record(op.signature) for op in ops().values()),
         ]

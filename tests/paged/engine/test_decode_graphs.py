@@ -15,8 +15,11 @@ from model_zoo.batch import ModelBatch
 from paged.engine import decode_graphs, model_engine
 from paged.engine.decode_graphs import LOOK_INTERVAL_S, DecodeGraphs, graph_sizes
 from paged.engine.decode_inputs import DecodeInputs
+from paged.engine.llm import LLM
+from paged.engine.outputs import RequestOutput
 from paged.kernel import kernel_call
 from paged.kernel.choice import use_kernel
+from paged.kernel.tap import watching
 from paged.sampling_params import BeamParams, SamplingParams
 from paged.scheduler.batch import Batch
 from tests.helpers.copying import SOURCE, copy_spec
@@ -82,7 +85,17 @@ def _decode(make_batch: Callable[..., Batch], num_seqs: int, first: int = 10) ->
 def test_no_more_sizes_are_recorded_than_can_be_needed(
     wanted: tuple[int, ...] | None, max_num_seqs: int, expected: tuple[int, ...]
 ) -> None:
-    assert graph_sizes(wanted, max_num_seqs=max_num_seqs) == expected
+    device = torch.device("cuda")
+    assert graph_sizes(wanted, max_num_seqs=max_num_seqs, device=device) == expected
+
+
+def test_a_cpu_pads_nothing_by_default() -> None:
+    def sizes(wanted: tuple[int, ...] | None, count: int) -> tuple[int, ...]:
+        return graph_sizes(wanted, max_num_seqs=count, device=torch.device("cpu"))
+
+    assert sizes(None, 5) == (1, 2, 3, 4, 5)
+    assert sizes(None, 1000) == tuple(range(1, 257))
+    assert sizes((4, 8), 5) == (4, 8)
 
 
 def test_a_step_is_served_by_the_smallest_size_that_holds_it(
@@ -206,14 +219,45 @@ PARAMS = (
 def test_an_engine_with_recordings_draws_the_same(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = tiny_llm(**options).generate(PROMPTS, PARAMS)
+    eager: dict[str, Any] = options | {"cuda_graph_sizes": ()}
+    wanted = tiny_llm(**eager).generate(PROMPTS, PARAMS)
+    check_same(tiny_llm(**options), wanted)
     capture = FakeCapture()
     monkeypatch.setattr(model_engine, "find_capture", lambda _: capture)
-    llm = tiny_llm(**options)
+    sizes = options.get("cuda_graph_sizes", (1, 2, 4, 8))
+    padded: dict[str, Any] = options | {"cuda_graph_sizes": sizes}
+    check_same(tiny_llm(**padded), wanted)
+    assert len(capture.num_replays) == len(sizes)
+    assert sum(count > 0 for count in capture.num_replays) >= 2
+
+
+def check_same(llm: LLM, wanted: list[RequestOutput]) -> None:
     found = llm.generate(PROMPTS, PARAMS)
     check_empty(llm)
     for one, other in zip(found, wanted, strict=True):
         assert one.outputs == other.outputs
         assert one.prompt_logprobs == other.prompt_logprobs
-    assert len(capture.num_replays) == len(options.get("cuda_graph_sizes", (1, 2, 4, 8)))
-    assert sum(count > 0 for count in capture.num_replays) >= 2
+
+
+def test_what_computes_while_it_records_is_not_run_twice(
+    model: _Model, make_batch: Callable[..., Batch]
+) -> None:
+    capture = FakeCapture(computes=True)
+    inputs = DecodeInputs(
+        max_rows=4, max_blocks_per_row=8, num_groups=1, device=torch.device("cpu")
+    )
+    graphs = DecodeGraphs(model, inputs, capture, sizes=(1, 2, 4), vocab_size=VOCAB_SIZE)
+    graphs.record_all()
+    assert model.sizes == []
+    for first in (10, 20):
+        assert graphs.run(_decode(make_batch, 2, first))[:, 0].tolist() == [first, first + 1]
+    assert model.sizes == [2, 2]
+
+
+def test_nothing_recorded_runs_while_operations_are_watched(
+    graphs: DecodeGraphs, make_batch: Callable[..., Batch]
+) -> None:
+    batch = _decode(make_batch, 2)
+    assert graphs.serves(batch)
+    with watching(lambda *_: None):
+        assert not graphs.serves(batch)

@@ -12,9 +12,10 @@ import torch
 from model_zoo import transformer
 from model_zoo.batch import ModelBatch
 from paged.config import CacheConfig
-from paged.engine.decode_graphs import DecodeGraphs
+from paged.engine.decode_graphs import DecodeGraphs, find_capture
 from paged.engine.decode_inputs import DecodeInputs
-from paged.engine.graph_capture import CudaCapture, find_capture
+from paged.engine.graph_capture import CudaCapture
+from paged.engine.host_capture import HostCapture
 from paged.engine.kv_pool import make_pools
 from paged.engine.llm import LLM
 from paged.engine.llm_config import LLMConfig
@@ -24,8 +25,8 @@ from paged.sampling_params import SamplingParams
 from paged.scheduler.batch import Batch
 
 
-def test_a_cpu_records_nothing() -> None:
-    assert find_capture(torch.device("cpu")) is None
+def test_a_cpu_records_host_kernels() -> None:
+    assert isinstance(find_capture(torch.device("cpu")), HostCapture)
 
 
 @pytest.mark.gpu
