@@ -51,7 +51,10 @@ LAYERS = {
         others=_DEVICE | {"safetensors", "gguf", "tokenizers", "jinja2", "huggingface_hub"},
     ),
     "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"tqdm", "llguidance"}),
-    "paged.server": Layer(project=_ENGINE, others={"numpy", "fastapi", "uvicorn"}),
+    "paged.server": Layer(
+        project=_ENGINE,
+        others={"numpy", "fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"},
+    ),
     "paged.cli": Layer(project=_ENGINE | {"paged.server"}, others={"numpy", "torch"}),
     "experiments": Layer(
         project={"paged", "model_zoo"}, others={"numpy", "matplotlib", "tqdm", "jinja2"}

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
-from paged.cli import allocators, diff, doctor, download, generate, plan
+from paged.cli import allocators, diff, doctor, download, generate, plan, serve
 from paged.cli.command import Command
 from paged.cli.kernels import main as kernels
 from paged.errors import PagedError
 from paged.extras import MODEL_PACKAGES, not_installed
 
 COMMANDS: tuple[Command, ...] = (
-    *(generate.COMMAND, diff.COMMAND, download.COMMAND, plan.COMMAND),
+    *(generate.COMMAND, serve.COMMAND, diff.COMMAND, download.COMMAND, plan.COMMAND),
     *(allocators.COMMAND, kernels.COMMAND, doctor.COMMAND),
 )
 

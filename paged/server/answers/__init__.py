@@ -1,0 +1,1 @@
+"""What clients get: pieces of output put into the form of each endpoint."""

@@ -1,0 +1,1 @@
+"""What clients send, checked, and what an error looks like to them."""

@@ -1,0 +1,72 @@
+"""What the endpoints that generate have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import Request
+from starlette.responses import JSONResponse, Response
+
+from paged.errors import PagedError
+from paged.server.answers.answer import Answer
+from paged.server.config import ServerConfig
+from paged.server.disconnect import until_disconnect
+from paged.server.event_stream import EventStream
+from paged.server.intake import Intake, Taken
+from paged.server.protocol.error import ApiError, api_error
+from paged.server.protocol.sampling import SamplingFields
+from paged.server.service import EngineService
+
+GONE = Response(status_code=499)
+"""For a client that does not read it any more."""
+
+
+def check_model(request: Request, name: str | None) -> None:
+    """Raise ApiError unless the model is this server's."""
+    config: ServerConfig = request.app.state.config
+    if name is not None and name not in config.served_model_names:
+        raise ApiError(f"The model `{name:.200}` does not exist.", status=404, param="model")
+
+
+def model_name(request: Request) -> str:
+    """Return what answers call the model."""
+    config: ServerConfig = request.app.state.config
+    return config.model_name
+
+
+def intake_of(request: Request) -> Intake:
+    """Return what turns bodies into requests."""
+    return request.app.state.intake
+
+
+def service_of(request: Request) -> EngineService:
+    """Return the engine."""
+    return request.app.state.service
+
+
+async def respond(
+    request: Request,
+    body: SamplingFields,
+    taken: Taken,
+    make_answer: Callable[[Taken], Answer],
+) -> Response:
+    """Run what was taken and answer, whole or as a stream; stop where the client leaves."""
+    try:
+        submission = await until_disconnect(
+            request.receive, service_of(request).submit(taken.requests)
+        )
+    except PagedError as error:
+        raise api_error(error, body.api_names) from error
+    if submission is None:
+        return GONE
+    answer = make_answer(taken)
+    if body.stream:
+        config: ServerConfig = request.app.state.config
+        return EventStream(
+            answer.events(submission),
+            submission,
+            write_timeout_s=config.limits.write_timeout_s,
+        )
+    async with submission:
+        whole = await until_disconnect(request.receive, answer.whole(submission))
+    return GONE if whole is None else JSONResponse(whole)
