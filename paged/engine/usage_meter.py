@@ -61,6 +61,10 @@ class UsageMeter:
         self._earlier: dict[Sequence, list[_Tenure]] = {}
         self._ended_rows: set[int] = set()
 
+    def slot_seconds(self) -> dict[str, float]:
+        """Time that slots spent in each class so far; what was unused and ended is split."""
+        return dict(self._slot_s)
+
     def shares(self) -> dict[str, float]:
         """Time-weighted share of each slot class, summing to 1 once time has passed."""
         total = sum(self._slot_s.values())

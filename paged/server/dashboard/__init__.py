@@ -1,0 +1,1 @@
+"""What a browser loads to watch the memory: a page, its style and its scripts."""
