@@ -10,17 +10,22 @@ TESTS := $(PY) -m pytest --numprocesses auto --dist loadgroup --benchmark-disabl
 
 CREATED := $(VENV)/.created
 BASE := $(VENV)/.installed-base
+SERVE := $(VENV)/.installed-serve
 DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help fragmentation test check soak gate bench bench-peers gpu clean
+.PHONY: help fragmentation serve test check soak gate bench bench-peers gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 fragmentation: $(BASE) ## paged versus contiguous KV memory: table, figures, CSV, report
 	@$(PY) -m experiments.fragmentation $(ARGS)
+
+serve: $(SERVE) ## an OpenAI-compatible server of the demo model, SmolLM2-135M, at port 8000
+	@$(VENV)/bin/paged download smollm2-135m >/dev/null
+	@$(VENV)/bin/paged serve $(ARGS)
 
 test: $(DEV) ## all tests
 	$(TESTS) $(ARGS)
@@ -66,6 +71,11 @@ $(BASE): pyproject.toml | $(CREATED)
 	@echo 'installing paged into $(VENV): half a minute'
 	@$(PIP) install --quiet --editable .
 	@touch $@
+
+$(SERVE): pyproject.toml | $(CREATED)
+	@echo 'installing paged[serve] into $(VENV): a minute or two, 1 GB'
+	@$(PIP) install --quiet --editable '.[serve]'
+	@touch $(BASE) $@
 
 $(DEV): pyproject.toml | $(CREATED)
 	@echo 'installing paged[dev] into $(VENV): some minutes, 2 GB'
