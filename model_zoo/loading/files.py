@@ -10,6 +10,7 @@ from pathlib import Path
 from model_zoo.loading.download import SMOLLM2
 from model_zoo.loading.gguf_file import GgufFile, read_gguf
 from paged.errors import ModelFileError
+from paged.shapes import MODELS as SHAPES
 
 TINY = "tiny"
 CONFIG = "config.json"
@@ -50,6 +51,11 @@ def resolve(model: str) -> ModelFiles:
         return _one_file(Path(model))
     if _HUB_ID.fullmatch(model) and not model.endswith(".gguf"):
         return _in_hub_cache(model)
+    if model in SHAPES:
+        raise ModelFileError(
+            f"of {model} only the shape is known, for `paged plan`: to load it name a folder with"
+            f" {_FOLDER_HINT}, a .gguf file, or a hub id owner/name"
+        )
     raise ModelFileError(
         f"no model {model!r:.200}: expected a folder with {_FOLDER_HINT}, a .gguf file, a hub id"
         f" owner/name, {SMOLLM2.name!r} or {TINY!r}"

@@ -1,4 +1,4 @@
-"""Amounts of memory on a command line: `16GiB`, `500MB`, `4096`."""
+"""Amounts of memory on a command line: `16GiB`, `500MB`, `65536`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ _UNITS = {
     **{"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12},
     **{"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40},
 }
+# Of a smaller number without a unit nobody means bytes.
+_LEAST_BARE_BYTES = 4096
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 
 
@@ -23,6 +25,9 @@ def byte_size(text: str) -> int:
         raise ArgumentTypeError(
             f"expected an amount of memory above 0, such as 16GiB or 500MB, got {text!r:.40}"
         )
+    if not found[2] and 0 < float(found[1]) < _LEAST_BARE_BYTES:
+        number = found[1]
+        raise ArgumentTypeError(f"expected a unit, got {number}: write {number}GiB, or {number}B")
     num_bytes = int(float(found[1]) * _UNITS[found[2]])
     if num_bytes <= 0:
         raise ArgumentTypeError(f"expected an amount of memory above 0, got {text!r:.40}")

@@ -7,16 +7,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from model_zoo.config import DTYPES
-from paged.allocator.base import Allocator, Demand
+from model_zoo.config import DTYPES, ModelConfig
+from model_zoo.loading.download import SMOLLM2
+from paged.allocator.base import Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
 from paged.cli.byte_size import byte_size, shown
 from paged.cli.command import Command
+from paged.cli.concurrency import max_concurrency
 from paged.config import CacheConfig
+from paged.engine.group_pools import group_pools
 from paged.engine.llm_config import LLMConfig
-from paged.errors import ConfigError, OutOfBlocks
+from paged.errors import ConfigError
 from paged.shapes import MODELS, ModelShape, find_shape
 
 WIDTHS = {**DTYPES, "int8": 1}
@@ -34,6 +35,7 @@ class MemoryPlan:
 
     budget_bytes: the share of the memory that may be used.
     activation_bytes: estimated, for a step of the default token budget.
+    model: None where its shape alone is known, and no window.
     """
 
     shape: ModelShape
@@ -41,6 +43,7 @@ class MemoryPlan:
     activation_bytes: int
     block_size: int
     max_model_len: int
+    model: ModelConfig | None = None
 
     @property
     def kv_bytes(self) -> int:
@@ -52,37 +55,24 @@ class MemoryPlan:
         """Blocks of the KV pool."""
         return max(0, self.kv_bytes) // (self.block_size * self.shape.kv_bytes_per_token)
 
+    def cache_config(self, allocator: str) -> CacheConfig:
+        """Options of an allocator that serves the pool, with none of it kept back."""
+        options = LLMConfig(allocator=allocator, block_size=self.block_size)
+        groups = None
+        if self.model is not None:
+            model = replace(self.model, max_model_len=self.max_model_len)
+            groups = group_pools(options, model, num_blocks=self.num_blocks)
+        config = options.cache_config(
+            num_blocks=self.num_blocks, max_model_len=self.max_model_len, groups=groups
+        )
+        return replace(config, watermark=0.0, enable_prefix_caching=False)
 
-def max_concurrency(plan: MemoryPlan, allocator: str, num_tokens: int) -> int:
-    """Count the sequences of num_tokens, half of them prompt, that a pool holds at once.
-
-    The allocator itself is asked: sequences come and grow until one finds no room.
-    """
-    most = plan.num_blocks * plan.block_size // num_tokens
-    if most == 0:
-        return 0
-    config = CacheConfig(
-        num_blocks=plan.num_blocks,
-        block_size=plan.block_size,
-        max_model_len=plan.max_model_len,
-        allocator=allocator,
-        watermark=0.0,
-    )
-    built = make_allocator(config, max_rows=most)
-    return next(count for count in range(most + 1) if not _holds_another(built, num_tokens))
-
-
-def _holds_another(allocator: Allocator, num_tokens: int) -> bool:
-    prompt = max(1, num_tokens // 2)
-    demand = Demand(num_tokens=prompt, max_tokens=num_tokens, final_tokens=num_tokens)
-    admission = allocator.admit(demand)
-    if admission is None:
-        return False
-    try:
-        allocator.grow(admission.rows, np.array([num_tokens]))
-    except OutOfBlocks:
-        return False
-    return True
+    def fits(self, num_tokens: int) -> bool:
+        """Say whether a sequence of so many tokens can come to its end, paged."""
+        if self.num_blocks == 0:
+            return False
+        allocator = make_allocator(self.cache_config("paged"), max_rows=1)
+        return allocator.refusal(Demand(num_tokens=num_tokens, max_tokens=num_tokens)) is None
 
 
 def make_plan(
@@ -92,6 +82,7 @@ def make_plan(
     utilization: float,
     block_size: int,
     max_model_len: int,
+    model: ModelConfig | None = None,
 ) -> MemoryPlan:
     """Plan the memory for one model. Raises ConfigError where not one sequence fits."""
     plan = MemoryPlan(
@@ -100,8 +91,9 @@ def make_plan(
         activation_bytes=_activation_bytes(shape),
         block_size=block_size,
         max_model_len=max_model_len,
+        model=model,
     )
-    if plan.num_blocks * block_size < max_model_len:
+    if not plan.fits(max_model_len):
         raise ConfigError(
             f"{shape.name} does not fit: of {shown(plan.budget_bytes)}, weights take "
             f"{shown(shape.weight_bytes)}, activations {shown(plan.activation_bytes)} and one "
@@ -120,7 +112,7 @@ def _activation_bytes(shape: ModelShape) -> int:
     return round(mlp_values * shape.weight_bytes_per_param) + 2 * logit_bytes
 
 
-def _lines(plan: MemoryPlan, notes: tuple[str, ...]) -> Iterator[str]:
+def _lines(plan: MemoryPlan) -> Iterator[str]:
     shape = plan.shape
     num_slots = plan.num_blocks * plan.block_size
     yield f"{shape.name}: {shape.num_params:,} parameters"
@@ -130,29 +122,39 @@ def _lines(plan: MemoryPlan, notes: tuple[str, ...]) -> Iterator[str]:
     yield f"  KV cache            {shown(plan.kv_bytes):>12}"
     yield f"  KV bytes per token  {shape.kv_bytes_per_token:>12,}"
     yield f"  blocks              {plan.num_blocks:>12,}  ({num_slots:,} tokens)"
-    yield from (f"  {note}" for note in notes)
+    yield from (f"  {note}" for note in _notes(plan))
     lengths = [max(1, plan.max_model_len // share) for share in _SHARES]
     yield "most sequences at once, half of each prompt"
     width = max(map(len, ALLOCATORS))
     yield f"  {'tokens each':<{width}}" + "".join(f"{length:>12,}" for length in lengths)
     for name in ALLOCATORS:
-        counts = (max_concurrency(plan, name, length) for length in lengths)
+        counts = (max_concurrency(plan.cache_config(name), length) for length in lengths)
         yield f"  {name:<{width}}" + "".join(f"{count:>12,}" for count in counts)
 
 
-def _model(name: str) -> tuple[ModelShape, int | None, tuple[str, ...]]:
-    """Return a model's shape, the most tokens it allows if that is known, and notes."""
+def _notes(plan: MemoryPlan) -> Iterator[str]:
+    if plan.model is None:
+        if plan.shape.name != SMOLLM2.name:
+            yield "a shape without weights: to serve it, name a folder, a .gguf file or a hub id"
+        return
+    windows = [window for window in plan.model.windows if window is not None]
+    if windows:
+        yield (
+            f"{len(windows)} of {len(plan.model.windows)} layers keep a window of"
+            f" {max(windows)} tokens: paged gives up blocks that have left it"
+        )
+
+
+def _find(name: str) -> tuple[ModelShape, ModelConfig | None]:
+    """Return a model's shape, and its configuration where there are files of the model."""
     if name in MODELS or (name.endswith(".json") and os.path.isfile(name)):
-        return find_shape(name), None, ()
+        return find_shape(name), None
     from model_zoo.loading.files import resolve
     from model_zoo.loading.load_config import load_config
 
     files = resolve(name)
     config = load_config(files)
-    windows = [window for window in config.windows if window is not None]
-    note = f"{len(windows)} layers keep a window of {max(windows, default=0)} tokens; all counted"
-    notes = (note,) if windows else ()
-    return replace(config.shape, name=files.name), config.max_model_len, notes
+    return replace(config.shape, name=files.name), config
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -170,7 +172,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    shape, limit, notes = _model(arguments.model)
+    shape, model = _find(arguments.model)
+    limit = None if model is None else model.max_model_len
     max_model_len: int = arguments.max_model_len or limit or _DEFAULT_LEN
     if limit is not None and max_model_len > limit:
         raise ConfigError(
@@ -191,8 +194,9 @@ def _run(arguments: Namespace) -> int:
         utilization=arguments.gpu_memory_utilization,
         block_size=arguments.block_size,
         max_model_len=max_model_len,
+        model=model,
     )
-    for line in _lines(plan, notes):
+    for line in _lines(plan):
         print(line)
     return 0
 

@@ -150,3 +150,8 @@ print(*({{"transformers", "accelerate", "huggingface_hub", "safetensors"}} & set
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert ran.stdout.split() == []
+
+
+def test_a_shape_for_planning_is_told_from_a_model() -> None:
+    with pytest.raises(ModelFileError, match="of llama-3-8b only the shape is known, for `paged p"):
+        resolve("llama-3-8b")

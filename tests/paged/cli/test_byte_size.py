@@ -30,6 +30,13 @@ def test_anything_else_is_refused(text: str) -> None:
         byte_size(text)
 
 
+@pytest.mark.parametrize("text", ["80", "1.5", "4095"])
+def test_a_small_number_needs_a_unit(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"a unit, got {text}: write {text}GiB, or {text}B"):
+        byte_size(text)
+    assert byte_size(f"{text}B") == int(float(text))
+
+
 @pytest.mark.parametrize(
     ("num_bytes", "expected"),
     [

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from model_zoo.tiny import CONFIG
 from paged.allocator.registry import ALLOCATORS
+from paged.cli.concurrency import max_concurrency
 from paged.cli.main import main
-from paged.cli.plan import make_plan, max_concurrency
+from paged.cli.plan import make_plan
 from paged.errors import ConfigError
 from paged.shapes import MODELS, find_shape
 from tests.helpers.gguf_files import small_llama, write_model
@@ -65,8 +67,7 @@ def test_concurrency_is_what_the_policies_promise(num_tokens: int) -> None:
         SMOLLM2, gpu_memory_bytes=2**30, utilization=0.9, block_size=16, max_model_len=2048
     )
     blocks = -(-num_tokens // 16)
-    most = {name: max_concurrency(plan, name, num_tokens) for name in ALLOCATORS}
-    # Rows are limited to the sequences whose slots would fit without any rounding.
+    most = {name: max_concurrency(plan.cache_config(name), num_tokens) for name in ALLOCATORS}
     assert most["paged"] == most["virtual"] == plan.num_blocks // blocks
     assert most["reserved-oracle-first-fit"] == plan.num_blocks // blocks
     # The buddy allocator hands out powers of two.
@@ -122,11 +123,49 @@ def test_a_file_is_planned_from_its_header(
     assert "allows 64 tokens, got --max-model-len 65" in message
 
 
-def test_windows_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_layers_with_a_window_count_by_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keys = {"llama.attention.sliding_window": 7}
     path = write_model(tmp_path / "small.gguf", small_llama(), "llama", **keys)
-    printed = run(str(path), "--gpu-memory", "8MiB", capsys=capsys)
-    assert "2 layers keep a window of 7 tokens" in printed
+    printed = run(str(path), "--gpu-memory", "8MiB", "--block-size", "4", capsys=capsys)
+    assert "2 of 2 layers keep a window of 7 tokens: paged gives up blocks" in printed
+    blocks = number("blocks", printed)
+    # The last 7 of 64, 21 and 6 tokens lie in 2, 3 and 2 blocks; others keep 16, 6 and 2.
+    assert counts("paged", printed) == [blocks // 2, blocks // 3, blocks // 2]
+    assert counts("virtual", printed) == [blocks // 16, blocks // 6, blocks // 2]
+    assert counts("reserved-max", printed) == [blocks // 16] * 3
+
+
+def test_a_sequence_with_windows_may_be_longer_than_the_pool() -> None:
+    def tokens_of_the_pool(window: int | None) -> int:
+        model = replace(CONFIG, windows=(window, window), max_model_len=2**16)
+        plan = make_plan(
+            model.shape,
+            gpu_memory_bytes=2**24,
+            utilization=1.0,
+            block_size=16,
+            max_model_len=2**16,
+            model=model,
+        )
+        return plan.num_blocks * 16
+
+    assert 4096 < tokens_of_the_pool(window=64) < 2**16
+    with pytest.raises(ConfigError, match="does not fit"):
+        tokens_of_the_pool(window=None)
+
+
+def test_a_shape_without_weights_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
+    memory = ("--gpu-memory", "24GiB")
+    assert "a shape without weights: to serve" in run("mistral-7b", *memory, capsys=capsys)
+    assert "a shape without" not in run("smollm2-135m", *memory, capsys=capsys)
+    assert "a shape without" not in run("tiny", *memory, capsys=capsys)
+
+
+def test_a_number_without_a_unit_is_no_amount(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plan", "smollm2-135m", "--gpu-memory", "80"])
+    assert "expected a unit, got 80: write 80GiB, or 80B" in capsys.readouterr().err
 
 
 def test_a_shape_of_a_file_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,7 +206,8 @@ def test_a_pool_smaller_than_a_sequence_holds_none() -> None:
     plan = make_plan(
         SMOLLM2, gpu_memory_bytes=2**30, utilization=0.9, block_size=16, max_model_len=2048
     )
-    assert max_concurrency(plan, "paged", plan.num_blocks * 16 + 1) == 0
+    assert plan.fits(2048)
+    assert not replace(plan, max_model_len=2**20).fits(plan.num_blocks * 16 + 1)
     with pytest.raises(ConfigError, match="does not fit"):
         make_plan(
             SMOLLM2, gpu_memory_bytes=2**29, utilization=0.6, block_size=16, max_model_len=2048
