@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MODEL_PACKAGES = ("torch", "safetensors", "tokenizers", "gguf", "huggingface_hub")
+MODEL_PACKAGES = ("torch", "safetensors", "tokenizers", "gguf", "huggingface_hub", "llguidance")
 """What `paged[model]` installs, by the names that are imported."""
 
 

@@ -22,6 +22,7 @@ from paged.field_checks import (
     number,
     set_field,
 )
+from paged.grammar import Grammar
 
 MAX_SEQUENCES = 128
 MAX_LOGPROBS = 20
@@ -82,6 +83,8 @@ class SamplingParams:
     ignore_eos: the model's own end tokens do not end a sequence.
     include_stop_str_in_output: what ended the sequence stays in the text.
     skip_special_tokens: leave special tokens out of the text.
+    grammar: what the output must look like. It ends once nothing can follow, and where it may
+        end `ignore_eos` and `min_tokens` let it go on if it can.
     beam: search instead of drawing, and return the n best hypotheses. What changes or
         reports the distribution of a draw, and stop strings, must be left as they are.
 
@@ -107,6 +110,7 @@ class SamplingParams:
     ignore_eos: bool = False
     include_stop_str_in_output: bool = False
     skip_special_tokens: bool = True
+    grammar: Grammar | None = None
     beam: BeamParams | None = None
 
     def __post_init__(self) -> None:
@@ -127,6 +131,7 @@ class SamplingParams:
         set_field(self, "logit_bias", _biases(self.logit_bias))
         if self.max_tokens is not None and self.min_tokens > self.max_tokens:
             raise expected("min_tokens", f"at most max_tokens = {self.max_tokens}", self.min_tokens)
+        _check_grammar(self.grammar)
         if self.beam is not None:
             _check_beam(self, self.beam)
 
@@ -232,6 +237,11 @@ def _biases(value: Any) -> dict[int, float]:
         integer("logit_bias", token, 0, _MAX_TOKEN_ID): number("logit_bias", bias, -100.0, 100.0)
         for token, bias in value.items()
     }
+
+
+def _check_grammar(value: Any) -> None:
+    if value is not None and not isinstance(value, Grammar):
+        raise expected("grammar", "a Grammar, such as Grammar.regex makes, or None", value)
 
 
 def _check_beam(params: SamplingParams, beam: Any) -> None:

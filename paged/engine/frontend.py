@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from paged.engine.beam import BeamSearch
 from paged.engine.detokenizer import TokenBytes
 from paged.engine.engine import Engine
@@ -11,11 +13,13 @@ from paged.engine.outputs import BeamScore, OutputDelta, PositionLogprobs
 from paged.engine.request_stream import (
     RequestStream,
     SequenceStream,
+    end_reason,
     position_logprobs,
     sampling_of,
 )
 from paged.engine.search_outcome import search_outcome
 from paged.engine.step_result import ModelStepResult
+from paged.errors import RequestRefused
 from paged.scheduler.batch import Batch, Drawn, Finished, StepResult
 from paged.scheduler.request import FinishReason, Request
 from paged.scheduler.scheduler import Scheduler
@@ -98,14 +102,18 @@ class Frontend:
         tokens: list[int] = drawn.tokens.tolist()
         stops: list[bool] = drawn.is_stopped.tolist()
         logprobs = _logprobs_of(drawn, result)
+        ends = _grammar_ends(drawn, result)
         for i, (row, token, is_stop) in enumerate(zip(rows, tokens, stops, strict=True)):
             sequence = self._sequence_on[row]
             if sequence is None or sequence.is_over or _is_search(sequence):
                 continue
             touched[sequence] = None
-            if sequence.push(token, is_stop=is_stop, logprobs=logprobs.get(i)):
-                request_id = sequence.request.request_id
-                self.engine.end_sequence(request_id, sequence.index, FinishReason.STOP)
+            is_over = sequence.push(token, is_stop=is_stop, logprobs=logprobs.get(i))
+            if not is_over and i in ends:
+                sequence.end(ends[i])
+            if sequence.is_over:
+                request_id, reason = sequence.request.request_id, end_reason(ends.get(i))
+                self.engine.end_sequence(request_id, sequence.index, reason)
                 self._forget_if_over(self._streams[request_id])
 
     def _outcomes(
@@ -153,6 +161,19 @@ class Frontend:
 def _is_search(sequence: SequenceStream) -> bool:
     """Say whether tokens may still be taken back: beams are known when the search ends."""
     return sampling_of(sequence.request).beam is not None
+
+
+def _grammar_ends(drawn: Drawn, result: StepResult) -> dict[int, RequestRefused | None]:
+    """Sequences that a grammar ends by index of the drawn token, but those that stopped."""
+    if not isinstance(result, ModelStepResult) or not result.grammar_ends:
+        return {}
+    places = np.arange(len(drawn.tokens)) if drawn.places is None else drawn.places
+    ends = result.grammar_ends
+    return {
+        i: ends[place]
+        for i, (place, is_stop) in enumerate(zip(places.tolist(), drawn.is_stopped, strict=True))
+        if place in ends and (ends[place] is not None or not is_stop)
+    }
 
 
 def _logprobs_of(drawn: Drawn, result: StepResult) -> dict[int, PositionLogprobs]:

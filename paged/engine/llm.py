@@ -59,6 +59,7 @@ class LLM:
             vocab_size=loaded.config.vocab_size,
             max_model_len=loaded.config.max_model_len,
             seed=config.seed,
+            grammars=loaded.grammars,
         )
 
     def generate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -14,8 +14,10 @@ from model_zoo.loading.load_params import load_params
 from model_zoo.loading.load_tokenizer import load_tokenizer
 from model_zoo.loading.tokenizer import Tokenizer
 from model_zoo.params import ModelParams
+from paged.engine.grammar_compiler import GrammarCompiler
 from paged.engine.llm_config import LLMConfig
 from paged.errors import BackendUnavailable, ConfigError
+from paged.field_checks import set_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,7 @@ class LoadedModel:
 
     config: its max_model_len is that of the options.
     kv_dtype: of the KV pool.
+    grammars: those of requests, compiled for the tokenizer.
     """
 
     name: str
@@ -32,6 +35,10 @@ class LoadedModel:
     tokenizer: Tokenizer
     device: torch.device
     kv_dtype: torch.dtype
+    grammars: GrammarCompiler = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        set_field(self, "grammars", GrammarCompiler(self.tokenizer, self.config.vocab_size))
 
 
 def load_model(options: LLMConfig) -> LoadedModel:

@@ -118,6 +118,7 @@ def make_executor(
         max_rows=options.max_num_seqs,
         max_tokens=options.max_num_batched_tokens,
         eos_ids=model.tokenizer.eos_ids,
+        grammars=model.grammars,
         choices=choices,
         graph_sizes=graph_sizes(
             options.cuda_graph_sizes, max_num_seqs=options.max_num_seqs, device=model.device

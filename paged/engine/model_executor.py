@@ -18,6 +18,8 @@ from paged.engine.block_moves import BlockMover
 from paged.engine.copy_lane import find_lane
 from paged.engine.decode_graphs import DecodeGraphs
 from paged.engine.decode_inputs import DecodeInputs
+from paged.engine.grammar_compiler import GrammarCompiler
+from paged.engine.grammar_rows import GrammarRows
 from paged.engine.graph_capture import Capture
 from paged.engine.kv_pool import KVPools
 from paged.engine.logprobs import logprobs_of
@@ -55,6 +57,7 @@ class ModelExecutor:
         max_rows: int,
         max_tokens: int,
         eos_ids: Iterable[int],
+        grammars: GrammarCompiler,
         choices: Choices | None = None,
         graph_sizes: Sequence[int] = (),
         capture: Capture | None = None,
@@ -76,6 +79,7 @@ class ModelExecutor:
         self._mover = BlockMover(pools, find_lane(pools.device[0].device))
         self._graphs = self._make_graphs(graph_sizes, capture)
         self._table = SamplingTable(max_rows)
+        self._grammars = GrammarRows(max_rows, grammars)
         self._planner = DrawPlanner(max_rows)
         self.searches = BeamSearches(
             max_rows, vocab_size=config.vocab_size, max_model_len=config.max_model_len
@@ -155,6 +159,7 @@ class ModelExecutor:
             )
         self._planner.admit(admitted)
         self.searches.admit(admitted, self._eos_ids)
+        self._grammars.admit(admitted, self._eos_ids)
         self._table.admit(
             admitted.rows,
             admitted.sequence_indices,
@@ -178,6 +183,7 @@ class ModelExecutor:
             logprobs=sampled.logprobs,
             logprob_places=logprob_places,
             prompts=_prompt_logprobs(batch, draws, logits),
+            grammar_ends=self._grammars.advance(draws, sampled.tokens),
         )
         steps = self.searches.advance(to_draw, draws, batch)
         return with_searches(result, steps) if steps else result
@@ -194,7 +200,7 @@ class ModelExecutor:
             token_rows=draws.token_rows,
             num_tokens=draws.num_tokens,
         )
-        sampled = sample(logits, rows)
+        sampled = sample(logits, self._grammars.constrain(rows, draws, batch.tokens))
         if sampled.logprobs is None:
             return sampled, None
         return sampled, places_of(rows.logprob_rows, len(draws.rows))

@@ -1,6 +1,6 @@
-"""Logits changed by what was said before: presence, frequency and repetition penalties.
+"""Logits changed by what was said before, and by what may be said.
 
-The order is vLLM's: repetition, then frequency and presence. Only tokens that occurred
+The order of penalties is vLLM's: repetition, then frequency and presence. Only tokens that occurred
 are touched, so the cost is that of the texts and not of the vocabulary.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from paged.engine.sample_rows import Entries, FloatArray, History
+from paged.engine.sample_rows import Entries, FloatArray, History, Masks
 from paged.types import IndexArray
 
 
@@ -62,6 +62,13 @@ def penalize(logits: torch.Tensor, history: History) -> None:
 def add(logits: torch.Tensor, entries: Entries) -> None:
     """Add values at single places. Mutates: logits[R, vocabulary]."""
     logits[_index(logits, entries.rows, entries.tokens)] += _values(logits, entries.values)
+
+
+def forbid(logits: torch.Tensor, masks: Masks) -> None:
+    """Set what masks do not allow to minus infinity. Mutates: logits[R, vocabulary]."""
+    for row, allowed in zip(masks.rows.tolist(), masks.allowed, strict=True):
+        is_forbidden = ~torch.as_tensor(allowed, device=logits.device)
+        logits[row].masked_fill_(is_forbidden, -torch.inf)
 
 
 def _index(

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from model_zoo.loading.tokenizer import Tokenizer
+from paged.engine.grammar_compiler import GrammarCompiler
 from paged.engine.philox import derived_seed
 from paged.errors import RequestRefused
 from paged.sampling_params import SamplingParams
@@ -23,14 +24,22 @@ _SEED_PERIOD = 2**32
 class RequestMaker:
     """Tokenizes and checks prompts, and gives each request an id, an arrival and a seed.
 
+    grammars: those of the loaded model; None compiles again what requests ask for.
     seed: of the engine. A request without a seed of its own draws as its number says, so a
     run repeats exactly.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, *, vocab_size: int, max_model_len: int, seed: int
+        self,
+        tokenizer: Tokenizer,
+        *,
+        vocab_size: int,
+        max_model_len: int,
+        seed: int,
+        grammars: GrammarCompiler | None = None,
     ) -> None:
         self._tokenizer = tokenizer
+        self._grammars = GrammarCompiler(tokenizer, vocab_size) if grammars is None else grammars
         self._vocab_size = vocab_size
         self._max_model_len = max_model_len
         self._seed = seed
@@ -49,9 +58,12 @@ class RequestMaker:
         """Make one request. add_special_tokens: for a text; a chat template writes its own.
 
         Raises: RequestRefused for a prompt that is empty, too long or has unknown ids;
-            ConfigError for parameters that name tokens the model does not have.
+            ConfigError for parameters that name tokens the model does not have, and for a
+            grammar that it cannot follow.
         """
         params.check_vocabulary(self._vocab_size, self._tokenizer.eos_ids)
+        if params.grammar is not None:
+            self._grammars.matcher(params.grammar)
         tokens = self._tokens(prompt, add_special_tokens)
         room_tokens = self._max_model_len - len(tokens)
         if room_tokens < 1:

@@ -54,6 +54,12 @@ class SequenceStream:
             last = int(finished.tokens[-1])
             self._stopped_by = last if last in params.stop_token_ids else None
 
+    def end(self, error: BaseException | None) -> None:
+        """End the sequence here: it is complete, or has failed."""
+        self._error = error
+        self._piece += self._text.finish()
+        self._end(end_reason(error))
+
     def _end(self, reason: FinishReason) -> None:
         self.is_over = True
         self._stopped_by = self._text.stop_string
@@ -116,6 +122,11 @@ class RequestStream:
         if self.prompt_logprobs is not None:
             for place in range(len(logprobs)):
                 self.prompt_logprobs[first + place] = position_logprobs(logprobs, place)
+
+
+def end_reason(error: BaseException | None) -> FinishReason:
+    """Return why a sequence is over that its frontend ends."""
+    return FinishReason.STOP if error is None else FinishReason.ERROR
 
 
 def position_logprobs(logprobs: Logprobs, place: int) -> PositionLogprobs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from paged.types import IndexArray, TokenArray
+from paged.types import BoolArray, IndexArray, TokenArray
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -19,6 +19,14 @@ class Entries:
     rows: IndexArray
     tokens: IndexArray
     values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Masks:
+    """Draws rows[M] that may take some tokens alone: allowed[M, vocabulary], any in each row."""
+
+    rows: IndexArray
+    allowed: BoolArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +57,8 @@ class SampleRows:
         output tokens before this one.
     logprob_rows, num_logprobs: draws [L] to report log-probabilities of, and how many
         alternatives of each.
-    biases: added to logits. banned: places set to minus infinity. history: penalties.
+    biases: added to logits. banned: places set to minus infinity. masks: what grammars allow.
+    history: penalties.
     """
 
     temperature: FloatArray
@@ -63,4 +72,5 @@ class SampleRows:
     num_logprobs: IndexArray
     biases: Entries | None = None
     banned: Entries | None = None
+    masks: Masks | None = None
     history: History | None = None

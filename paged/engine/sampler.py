@@ -1,7 +1,7 @@
 """One token for each row of logits.
 
-Order of the steps, as in vLLM: logit bias, banned tokens, penalties; then greedy rows take
-the likeliest token, and others go on with temperature, min-p, top-k, top-p and a draw.
+Order of the steps, as in vLLM: logit bias, banned tokens, grammars, penalties; then greedy rows
+take the likeliest token, and others go on with temperature, min-p, top-k, top-p and a draw.
 
 The draw inverts the cumulative distribution in the order of ids at a number that depends
 on seed, sequence and place alone (see `philox`). Each row's arithmetic has a fixed order,
@@ -19,7 +19,7 @@ import torch
 
 from paged.engine.host_sampling import HostSampler, find_sampler
 from paged.engine.logprobs import Logprobs, check_best, logprobs_of
-from paged.engine.penalties import add, penalize
+from paged.engine.penalties import add, forbid, penalize
 from paged.engine.philox import uniforms
 from paged.engine.sample_rows import FloatArray, SampleRows
 from paged.engine.truncation import least_in_nucleus, least_scores
@@ -78,14 +78,17 @@ def _drawn(scores: torch.Tensor, rows: SampleRows) -> TokenArray:
 
 
 def _changed(logits: torch.Tensor, rows: SampleRows) -> torch.Tensor:
-    """Logits after bias, bans and penalties: a copy, if anything changes them."""
-    if rows.biases is None and rows.banned is None and rows.history is None:
+    """Logits after bias, bans, grammars and penalties: a copy, if anything changes them."""
+    changes = (rows.biases, rows.banned, rows.masks, rows.history)
+    if all(change is None for change in changes):
         return logits
     logits = logits.clone()
     if rows.biases is not None:
         add(logits, rows.biases)
     if rows.banned is not None:
         add(logits, rows.banned)
+    if rows.masks is not None:
+        forbid(logits, rows.masks)
     if rows.history is not None:
         penalize(logits, rows.history)
     return logits

@@ -9,8 +9,11 @@ import numpy as np
 
 from paged.engine.beam import BeamSearch
 from paged.engine.logprobs import Logprobs
+from paged.errors import RequestRefused
 from paged.scheduler.batch import StepResult
 from paged.types import IndexArray
+
+GrammarEnds = Mapping[int, RequestRefused | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +33,15 @@ class ModelStepResult(StepResult):
         where nobody asked at all.
     prompts: what was computed of prompts, for those who asked.
     beams: beam searches that took part, by request id, those that go on too.
+    grammar_ends: by index of the draw, outputs that a grammar ends: None where it is complete,
+        and otherwise why it cannot go on.
     """
 
     logprobs: Logprobs | None = None
     logprob_places: IndexArray | None = None
     prompts: tuple[PromptLogprobs, ...] = ()
     beams: Mapping[str, BeamSearch] = field(default_factory=dict[str, BeamSearch])
+    grammar_ends: GrammarEnds = field(default_factory=dict[int, RequestRefused | None])
 
 
 def places_of(chosen: IndexArray, count: int) -> IndexArray:

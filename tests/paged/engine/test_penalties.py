@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paged.engine.penalties import add, count_tokens, penalize
-from paged.engine.sample_rows import Entries, History
+from paged.engine.penalties import add, count_tokens, forbid, penalize
+from paged.engine.sample_rows import Entries, History, Masks
 from paged.sampling_params import SamplingParams
 from tests.helpers.sampling_oracle import changed_logits
 
@@ -94,3 +94,15 @@ def test_values_are_added_at_their_places() -> None:
     )
     add(logits, entries)
     assert logits.tolist() == [[0.0, 0.0, 1.5], [-torch.inf, 2.0, 0.0]]
+
+
+def test_what_no_mask_allows_is_impossible_and_the_rest_stays() -> None:
+    logits = torch.arange(3.0 * VOCABULARY).reshape(3, VOCABULARY)
+    before = logits.clone()
+    allowed = np.zeros((2, VOCABULARY), np.bool_)
+    allowed[0, [1, 3]] = allowed[1, 0] = True
+    forbid(logits, Masks(rows=np.array([2, 0]), allowed=allowed))
+    assert logits[1].tolist() == before[1].tolist()
+    assert (logits[2].isfinite().nonzero()[:, 0].tolist()) == [1, 3]
+    assert (logits[0].isfinite().nonzero()[:, 0].tolist()) == [0]
+    assert logits[2, 3] == before[2, 3]

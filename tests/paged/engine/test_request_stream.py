@@ -157,3 +157,16 @@ def test_a_request_without_parameters_is_no_request_of_a_user() -> None:
     request = Request(request_id="a", prompt_tokens=np.array([1], np.int32), max_new_tokens=1)
     with pytest.raises(TypeError, match="request a has no sampling parameters"):
         sampling_of(request)
+
+
+@pytest.mark.parametrize("error", [None, ArithmeticError("too complex")])
+def test_a_sequence_that_is_ended_gives_what_it_held_back(error: Exception | None) -> None:
+    stream = _stream(stop=["ab"])
+    sequence = stream.sequences[0]
+    assert not sequence.push(ord("a"), is_stop=False)
+    sequence.end(error)
+    delta = sequence.take()
+    assert delta is not None
+    assert (delta.text, delta.error) == ("a", error)
+    assert delta.reason is (FinishReason.STOP if error is None else FinishReason.ERROR)
+    assert sequence.is_over

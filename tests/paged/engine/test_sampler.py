@@ -192,7 +192,7 @@ def test_no_rows_draw_nothing() -> None:
         **{
             name: getattr(rows, name)[:0]
             for name in rows.__slots__
-            if name not in ("biases", "banned", "history")
+            if name not in ("biases", "banned", "masks", "history")
         }
     )
     assert sample(torch.zeros(0, 4), empty).tokens.tolist() == []
