@@ -29,7 +29,7 @@ from paged.server.service import EngineService
 
 ROUTERS = (
     *(completions.router, chat.router, models.router),
-    *(tokenize.router, health.router),
+    *(tokenize.router, health.router, metrics.router, blocks.router, dashboard.router),
     *(metrics.router, blocks.router, dashboard.router),
 )
 

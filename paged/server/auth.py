@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 from collections.abc import Sequence
 
@@ -12,11 +13,13 @@ from paged.server.routes.dashboard import FILES
 
 # A browser sends no key for a page; this one holds nothing but itself.
 OPEN_PATHS = ("/health", *FILES)
-_SCHEME = b"bearer"
 
 
 class AuthMiddleware:
-    """Lets requests with `Authorization: Bearer KEY` pass, and those for an open path."""
+    """Lets requests with `Authorization: Bearer KEY` pass, and those for an open path.
+
+    A browser that opens the dashboard sends the key as the password of Basic authentication.
+    """
 
     def __init__(self, app: ASGIApp, keys: Sequence[str]) -> None:
         self._app = app
@@ -37,8 +40,20 @@ class AuthMiddleware:
         given = b""
         for name, value in scope["headers"]:
             if name == b"authorization":
-                scheme, _, given_here = value.partition(b" ")
-                given = given_here if scheme.lower() == _SCHEME else b""
+                given = _key_of(value)
         # All keys are compared, so that the time tells nothing about which one is alike.
         matches = [hmac.compare_digest(given, key) for key in self._keys]
         return any(matches)
+
+
+def _key_of(authorization: bytes) -> bytes:
+    """Return the key that a header carries, nothing for one of another form."""
+    scheme, _, rest = authorization.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return rest
+    if scheme.lower() != b"basic":
+        return b""
+    try:
+        return base64.b64decode(rest, validate=True).partition(b":")[2]
+    except ValueError:
+        return b""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from paged.engine.frontend import Frontend
-from paged.engine.llm_config import LLMConfig
-from paged.kernel.choice import Choices
-from paged.kernel.registry import OP_NAMES, cpu_default
+from paged.server.kernels import kernels_of
 from paged.server.service import EngineService
 
 
@@ -17,7 +15,7 @@ async def banner(service: EngineService, *, address: str, name: str) -> str:
     return (
         f"paged serves {name} at {address}: {num_blocks} blocks, {num_tokens} tokens of KV,"
         f" {concurrency:.1f} sequences of {most} tokens at once (at most {max_seqs}),"
-        f" kernels {_kernels(service.config, service.model.device.type)}"
+        f" kernels {_kernels(service)}"
     )
 
 
@@ -27,12 +25,10 @@ def _pool(frontend: Frontend) -> tuple[int, int, int]:
     return allocator.num_blocks, allocator.capacity_slots, allocator.tables.max_rows
 
 
-def _kernels(config: LLMConfig, device: str) -> str:
+def _kernels(service: EngineService) -> str:
     """Name what serves each operation, or all where it is one."""
-    choices = Choices()
-    default = {op: cpu_default(op, choices) if device == "cpu" else "automatic" for op in OP_NAMES}
-    chosen = {**default, **config.kernels}
+    chosen = kernels_of(service.config, is_gpu=service.model.device.type == "cuda")
     names = set(chosen.values())
     if len(names) == 1:
         return names.pop()
-    return " ".join(f"{op}={variant}" for op, variant in chosen.items())
+    return ", ".join(f"{op}={variant}" for op, variant in chosen.items())

@@ -29,7 +29,8 @@ class EngineService:
     """Owns one engine in a thread of its own. Its methods are for the event loop.
 
     max_open_requests: that were sent and have not ended; more are refused.
-    observers: see the engine's steps, on the engine's thread.
+    observers: see the engine's steps, on the engine's thread, beside `watch`, which knows
+        what the server shows.
     watch: one of them, for `/metrics` and the block map.
     """
 
