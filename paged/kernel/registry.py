@@ -58,8 +58,13 @@ def resolve_variant(op_name: str, variant: str) -> str:
         raise KernelSourceError(
             f"{op_name} has no host kernel; operations that have: {', '.join(HOST_OPS)}"
         )
-    found = find_variant(op, variant)
+    found = find_variant(op, variant, others=unfiled_variants(op_name))
     return str(found.path) if variant.endswith(".cu") else variant
+
+
+def unfiled_variants(op_name: str) -> tuple[str, ...]:
+    """Return the variants of an operation that are no `.cu` file: native, and in torch."""
+    return (HOST, REFERENCE) if op_name in HOST_OPS else (REFERENCE,)
 
 
 def run_op(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,18 +58,19 @@ def shipped_variants(op: Op) -> dict[str, Path]:
     return {variant_name(op, p): p for p, name in found.items() if name == op.name}
 
 
-def find_variant(op: Op, name: str) -> Variant:
+def find_variant(op: Op, name: str, *, others: Sequence[str] = ()) -> Variant:
     """Return the variant of a name, or of a file: anything that ends in `.cu`.
 
-    Raises: KernelSourceError, which lists the variants there are.
+    Raises: KernelSourceError, which lists the variants there are, and others that may be named.
     """
     if name.endswith(".cu"):
         return load_variant(op, Path(name).resolve())
     shipped = shipped_variants(op)
     if name not in shipped:
+        known = (*shipped, *others)
         raise KernelSourceError(
-            f"expected a variant of {op.name}: {', '.join(shipped)}, or a path to a .cu file; "
-            f"got {name!r}{kernel_suggestion(name, shipped)}"
+            f"expected a variant of {op.name}: {', '.join(known)}, or a path to a .cu file; "
+            f"got {name!r}{kernel_suggestion(name, known)}"
         )
     return load_variant(op, shipped[name])
 

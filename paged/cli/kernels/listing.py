@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from paged.cli.command import Command
 from paged.cli.kernel_option import add_kernel_option, chosen_kernels
-from paged.cli.kernels.target import FORMS, find_target, find_targets, load_file
+from paged.cli.kernels.target import FORMS, find_target, find_targets
 from paged.kernel.choice import HOST, REFERENCE
 from paged.kernel.page import page
-from paged.kernel.registry import ops
-from paged.kernel.variant import Variant
+from paged.kernel.registry import OP_NAMES, find_op, ops, unfiled_variants
+from paged.kernel.variant import Variant, find_variant
 
 _NO_FILE = {REFERENCE: "the operation in torch", HOST: "C++ for this CPU"}
 
@@ -24,12 +23,14 @@ def _list_arguments(parser: ArgumentParser) -> None:
 
 def _list(arguments: Namespace) -> int:
     chosen = chosen_kernels(arguments)
-    names = {_name(v): v.directives.summary for v in find_targets(arguments.targets)}
+    names: dict[str, str] = {}
+    for target in arguments.targets or OP_NAMES:
+        names |= {_name(v): v.directives.summary for v in find_targets([target])}
+        if target in OP_NAMES:
+            names |= {f"{target}={each}": _NO_FILE[each] for each in unfiled_variants(target)}
     for op, name in chosen.items():
-        if name.endswith(".cu"):
-            names[f"{op}={name}"] = load_file(Path(name)).directives.summary
-        elif name in _NO_FILE:
-            names[f"{op}={name}"] = _NO_FILE[name]
+        summary = _NO_FILE.get(name) or find_variant(find_op(op), name).directives.summary
+        names[f"{op}={name}"] = summary
     width = max(map(len, names))
     marks = {f"{op}={name}" for op, name in chosen.items()}
     for name, summary in names.items():

@@ -86,6 +86,6 @@ def test_the_list_marks_what_was_chosen(tmp_path: Path, capsys: pytest.CaptureFi
     assert marked[0].startswith("* attention=v1g ")
     assert marked[1].split() == ["*", f"copy_blocks={file}", "my", "own"]
     assert len(marked) == 2
-    assert sum(line.startswith("  copy_blocks=") for line in lines) == 2
+    assert sum(line.startswith("  copy_blocks=") for line in lines) == 4
     assert main(["kernels", "list", "--kernel", "attention=v0", "--kernel", "attention=v1"]) == 2
     assert "paged kernels: error: --kernel names two" in capsys.readouterr().err

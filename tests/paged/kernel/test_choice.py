@@ -35,7 +35,12 @@ def test_choices_end_with_an_error() -> None:
     ("choice", "reason"),
     [
         ({"attentions": "v0"}, "expected an op of attention, .* got 'attentions'"),
-        ({"attention": "v99"}, "expected a variant of attention: .*v0.* got 'v99'"),
+        (
+            {"attention": "v99"},
+            "a variant of attention: .*v0.*, host, reference, or a .* got 'v99'",
+        ),
+        ({"swap_blocks": "nat"}, "a variant of swap_blocks: .*, reference, or a path .* got 'nat'"),
+        ({"attention": "hots"}, "got 'hots'; did you mean 'host'"),
         ({"attention": Path("gone.cu")}, "cannot read kernel source .*gone.cu"),
         ({"interpret": True}, "interpret must be of class InterpretConfig or None, got True"),
         ({"host": "avx2"}, "host must be of class HostConfig or None, got 'avx2'"),

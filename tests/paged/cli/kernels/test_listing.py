@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paged.cli.main import main
+from paged.kernel.backends.host_ops import HOST_OPS
 from paged.kernel.registry import OP_NAMES
 from tests.helpers.printed import lines
 
@@ -21,7 +22,19 @@ def test_list_of_one_operation(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in lines(capsys)] == [
         "copy_blocks=simple",
         "copy_blocks=vector",
+        "copy_blocks=host",
+        "copy_blocks=reference",
     ]
+
+
+def test_list_names_what_is_no_file_where_an_operation_has_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["kernels", "list"]) == 0
+    names = {line.split()[0] for line in lines(capsys)}
+    assert {f"{op}=reference" for op in OP_NAMES} <= names
+    assert {f"{op}=host" for op in HOST_OPS} <= names
+    assert not {f"{op}=host" for op in set(OP_NAMES) - set(HOST_OPS)} & names
 
 
 @pytest.mark.parametrize("target", ["attention", "attention=v0"])
