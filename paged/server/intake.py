@@ -51,12 +51,14 @@ class Intake:
             vocab_size=model.config.vocab_size,
             max_model_len=model.config.max_model_len,
             seed=seed,
+            grammars=model.grammars,
         )
+        self._grammars = model.grammars
 
     async def completion(self, body: CompletionRequest, *, arrival_s: float) -> Taken:
         """Take prompts. Raises: ApiError, ConfigError, RequestRefused."""
         prompts = prompts_of(body.prompt)
-        params = body.params()
+        params = await self._params(body)
         self._check_count(len(prompts), params)
         skips = params.skip_special_tokens
         has_special = body.add_special_tokens is not False
@@ -70,7 +72,7 @@ class Intake:
 
     async def chat(self, body: ChatRequest, *, arrival_s: float) -> Taken:
         """Take a conversation. Raises: as `completion`; ModelFileError without a template."""
-        params = body.params()
+        params = await self._params(body)
         self._check_count(1, params)
         text = self.chat_text(body)
         ids = await self._ids(text, has_special=bool(body.add_special_tokens))
@@ -95,6 +97,13 @@ class Intake:
                 param="continue_final_message",
             )
         return text[: place + len(last)]
+
+    async def _params(self, body: CompletionRequest | ChatRequest) -> SamplingParams:
+        """Return how to draw, with a grammar that is compiled: that may take a second."""
+        params = body.params()
+        if params.grammar is not None:
+            await asyncio.to_thread(self._grammars.matcher, params.grammar)
+        return params
 
     def _check_count(self, num_prompts: int, params: SamplingParams) -> None:
         num_sequences = num_prompts * params.num_sequences

@@ -28,8 +28,8 @@ class ChatRequest(SamplingFields):
         "modalities": (None, ["text"]),
         "service_tier": (None, "auto", "default"),
     }
-    api_names: ClassVar[Mapping[str, str]] = {
-        **SamplingFields.api_names,
+    names: ClassVar[Mapping[str, str]] = {
+        **SamplingFields.names,
         "logprobs": "top_logprobs",
     }
 

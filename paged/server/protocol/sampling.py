@@ -11,15 +11,15 @@ from pydantic import BaseModel, ConfigDict
 
 from paged.sampling_params import BeamParams, SamplingParams
 from paged.server.protocol.error import ApiError
+from paged.server.protocol.response_format import GrammarFields
 
 # Values with which a field that is not supported says what happens anyway.
 NOTHING: tuple[Any, ...] = (None, False, "", [], {})
 _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("allowed_token_ids", "bad_words", "logits_processors"), NOTHING),
     **dict.fromkeys(("cache_salt", "kv_transfer_params", "vllm_xargs"), NOTHING),
-    **dict.fromkeys(("guided_json", "guided_regex", "guided_choice"), NOTHING),
-    **dict.fromkeys(("guided_grammar", "structured_outputs", "structural_tag"), NOTHING),
-    "response_format": (None, {"type": "text"}),
+    **dict.fromkeys(("structural_tag", "guided_whitespace_pattern"), NOTHING),
+    "guided_decoding_backend": (None, "auto", "guidance"),
     "spaces_between_special_tokens": (None, True),
 }
 _TOKEN_ID = re.compile(r"[0-9]{1,10}")
@@ -35,17 +35,15 @@ class StreamOptions(BaseModel):
     continuous_usage_stats: bool | None = None
 
 
-class SamplingFields(BaseModel):
+class SamplingFields(GrammarFields):
     """Types are checked here; ranges are those of `SamplingParams`.
 
     A field that is null or absent has its default. A field nobody knows is logged and passed
     over, for clients send new ones; one whose meaning is known and not served is refused.
     """
 
-    model_config = ConfigDict(strict=True, extra="allow")
-
     unsupported: ClassVar[Mapping[str, tuple[Any, ...]]] = _UNSUPPORTED
-    api_names: ClassVar[Mapping[str, str]] = {"beam": "use_beam_search", "beam.width": "n"}
+    names: ClassVar[Mapping[str, str]] = {"beam": "use_beam_search", "beam.width": "n"}
 
     model: str | None = None
     n: int | None = None
@@ -78,6 +76,11 @@ class SamplingFields(BaseModel):
     return_token_ids: bool | None = None
     return_tokens_as_token_ids: bool | None = None
     user: str | None = None
+
+    @property
+    def api_names(self) -> Mapping[str, str]:
+        """Names of fields by what sampling parameters call them, where these differ."""
+        return {**self.names, **self.grammar_names}
 
     @property
     def is_beam_search(self) -> bool:
@@ -123,6 +126,7 @@ class SamplingFields(BaseModel):
         """
         given = {name: getattr(self, name) for name in _SAME}
         given |= {"logprobs": logprobs, "prompt_logprobs": prompt_logprobs}
+        given["grammar"] = self.grammar()
         if self.logit_bias is not None:
             given["logit_bias"] = _biases(self.logit_bias)
         # As vLLM and llama.cpp have it.
