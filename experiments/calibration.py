@@ -25,7 +25,7 @@ def _run(arguments: Sequence[str]) -> None:
     options = _parse(arguments)
     from experiments.calibration_run import run
 
-    run(options.trace_dir, options.out)
+    run(options.trace_dir, options.out, is_recorded=options.record)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -43,6 +43,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="DIR",
         default=Path("results/calibration"),
         help="folder for results (default results/calibration)",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="write every batch of the fitted replay to batches.rec for paged replay",
     )
     return parser.parse_args(arguments)
 

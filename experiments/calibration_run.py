@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,17 +27,24 @@ from experiments.sim.calibrate import (
     score,
 )
 from experiments.sim.measured_run import MeasuredRun, load_measured_run
+from experiments.sim.setup import recorded_shape
 from paged.engine.chrome_trace import chrome_trace
+from paged.engine.engine import Observer
 from paged.engine.step_time import AffineStepTime, RooflineStepTime
 from paged.errors import ConfigError
+from paged.recording.recorder import recording_to
 
 MAX_RUNNING_MAE, MAX_KV_MAE_POINTS, MAX_ERROR_PCT = 3.0, 3.0, 5.0
+
+RECORDING = "batches.rec"
 
 STATES = ("running", "waiting", "kv_pct", "new_tokens")
 
 
-def run(trace_dir: Path | None, out: Path) -> None:
+def run(trace_dir: Path | None, out: Path, *, is_recorded: bool = False) -> None:
     """Fit, replay, write the results folder and print the summary.
+
+    is_recorded: also write the batches of the fitted replay, to batches.rec.
 
     Raises: ConfigError, WorkloadError for bad input; nothing is written.
     """
@@ -44,11 +52,17 @@ def run(trace_dir: Path | None, out: Path) -> None:
         raise ConfigError("no folder of traces: give --trace-dir DIR or set PAGED_TRACES")
     require_writable(out)
     measured = load_measured_run(trace_dir)
-    with published(out) as directory:
+    with published(out, owned=[RECORDING]) as directory:
         with tqdm(total=NUM_FIT_ROUNDS + 2, desc="replays", leave=False) as progress:
             affine = fit(measured, on_round=lambda _: progress.update())
-            with chrome_trace(directory / "schedule.json.gz") as trace:
-                simulated = replay(measured, affine, trace=trace)
+            with ExitStack() as files:
+                observers: list[Observer] = [
+                    files.enter_context(chrome_trace(directory / "schedule.json.gz"))
+                ]
+                if is_recorded:
+                    recording = recording_to(directory / RECORDING, model=recorded_shape(MODEL))
+                    observers.append(files.enter_context(recording))
+                simulated = replay(measured, affine, observers=observers)
             progress.update()
             roofline = replay(measured, RooflineStepTime(MODEL, GPU))
             progress.update()

@@ -9,7 +9,7 @@ from experiments.options import Options
 from experiments.output import published, require_writable
 from experiments.plan import Plan, make_plan
 from experiments.report import summary_table, write_report
-from experiments.results import schedule_name, summary_row, write_results
+from experiments.results import batches_name, schedule_name, summary_row, write_results
 from experiments.sim.jobs import Job, run_jobs
 from paged.allocator.registry import ALLOCATORS
 
@@ -49,6 +49,9 @@ def _jobs(options: Options, plan: Plan, directory: Path) -> list[Job]:
             schedule=directory / schedule_name(trial.allocator)
             if options.chrome_trace and trial in shown
             else None,
+            batches=directory / batches_name(trial.allocator)
+            if options.record and trial in shown
+            else None,
         )
         for trial in plan.trials
     ]
@@ -59,4 +62,5 @@ def _files_of_some_runs() -> list[str]:
     # Here and not at the top: the processes that simulate need no drawing library.
     from experiments.report.figures.catalogue import FIGURES
 
-    return [*(kind.filename for kind in FIGURES), *map(schedule_name, ALLOCATORS)]
+    named = [name(each) for name in (schedule_name, batches_name) for each in ALLOCATORS]
+    return [*(kind.filename for kind in FIGURES), *named]

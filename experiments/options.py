@@ -150,6 +150,15 @@ class Options:
             " for ui.perfetto.dev",
         ),
     ] = False
+    record: Annotated[
+        bool,
+        Flag(
+            str,
+            "",
+            "write every batch of each allocator, first seed, to batches_<allocator>.rec for"
+            " paged replay",
+        ),
+    ] = False
     jobs: Annotated[int | None, Flag(whole(1_024), "N", "processes (default: one per core)")] = None
     out: Annotated[
         Path, Flag(parse_path, "DIR", "folder for results (default results/fragmentation)")

@@ -178,6 +178,11 @@ def _git_id() -> str | None:
     return answer.stdout.strip()
 
 
+def batches_name(allocator: str) -> str:
+    """Name the file with the recorded batches of an allocator."""
+    return f"batches_{allocator}.rec"
+
+
 def schedule_name(allocator: str) -> str:
     """Name the file of an allocator's schedule."""
     return f"schedule_{allocator}.json.gz"

@@ -7,7 +7,7 @@ scheduler and allocator in the set-up of the recorded vLLM.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -17,9 +17,8 @@ from experiments.sim.measured_run import Column, MeasuredRun
 from experiments.workload import WorkloadError
 from paged.allocator.registry import make_allocator
 from paged.config import CacheConfig, SchedulerConfig
-from paged.engine.chrome_trace import ChromeTrace
 from paged.engine.clock import VirtualClock
-from paged.engine.engine import Engine
+from paged.engine.engine import Engine, Observer
 from paged.engine.simulated import SimulatedExecutor
 from paged.engine.step_time import AffineStepTime, StepTime
 from paged.hardware import GPUS
@@ -154,18 +153,18 @@ def replay(
     step_time: StepTime,
     *,
     until_s: float = np.inf,
-    trace: ChromeTrace | None = None,
+    observers: Sequence[Observer] = (),
 ) -> Replay:
     """Serve the measured arrivals in simulated time, to the end or until until_s.
 
-    trace: also gets the schedule.
+    observers: also see the steps.
     """
     allocator = make_allocator(CACHE, max_rows=SCHEDULER.max_num_seqs)
     scheduler = Scheduler(SCHEDULER, allocator, max_model_len=CACHE.max_model_len)
     clock = VirtualClock()
     log = _Log(run)
     executor = SimulatedExecutor(step_time, SCHEDULER.max_num_seqs)
-    engine = Engine(scheduler, executor, clock, (log,) if trace is None else (log, trace))
+    engine = Engine(scheduler, executor, clock, (log, *observers))
     arrivals = deque(
         run.workload.requests(CACHE.max_model_len, arrivals=run.arrival_s, use_prefix_ids=True)
     )

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from experiments.sim.setup import Setup, Trial
 from experiments.sim.summary import Measures, summarise
 from experiments.workload import Workload
 from paged.engine.chrome_trace import chrome_trace
+from paged.engine.engine import Observer
+from paged.recording.recorder import recording_to
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
@@ -32,7 +34,8 @@ class Job:
     """One run to make.
 
     keeps_series: also return its curves over time and its holes.
-    schedule: file that its schedule is written to while it runs, if any.
+    schedule, batches: files that its schedule and its batches are written to while it runs, if
+        any.
     """
 
     trial: Trial
@@ -40,6 +43,7 @@ class Job:
     workload: Workload
     keeps_series: bool
     schedule: Path | None = None
+    batches: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,8 +61,14 @@ class Outcome:
 def run_job(job: Job) -> Outcome:
     """Simulate and measure. Picklable, so that it runs in another process."""
     is_saturated = job.setup.is_saturated
-    with nullcontext() if job.schedule is None else chrome_trace(job.schedule) as trace:
-        record = simulate(job.workload, job.setup, job.trial, trace=trace)
+    with ExitStack() as files:
+        observers: list[Observer] = []
+        if job.schedule is not None:
+            observers.append(files.enter_context(chrome_trace(job.schedule)))
+        if job.batches is not None:
+            model = job.setup.recorded_model
+            observers.append(files.enter_context(recording_to(job.batches, model=model)))
+        record = simulate(job.workload, job.setup, job.trial, observers=observers)
     return Outcome(
         trial=job.trial,
         workload_name=job.workload.name,

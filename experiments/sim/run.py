@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from experiments.sim.record import RunRecord
 from experiments.sim.recorder import Recorder
 from experiments.sim.setup import Setup, Trial
 from experiments.workload import Workload, make_arrivals
 from paged.allocator.registry import make_allocator
-from paged.engine.chrome_trace import ChromeTrace
 from paged.engine.clock import VirtualClock
-from paged.engine.engine import Engine
+from paged.engine.engine import Engine, Observer
 from paged.engine.simulated import SimulatedExecutor
 from paged.errors import check
 from paged.scheduler.request import Request
@@ -20,11 +19,11 @@ from paged.scheduler.scheduler import Scheduler
 
 
 def simulate(
-    workload: Workload, setup: Setup, trial: Trial, *, trace: ChromeTrace | None = None
+    workload: Workload, setup: Setup, trial: Trial, *, observers: Sequence[Observer] = ()
 ) -> RunRecord:
     """Serve every request of a workload with one allocator and record each step.
 
-    trace: also gets the schedule.
+    observers: also see the steps.
     Raises: RequestRefused for a request that can never fit; WorkloadError for arrivals
         that the workload cannot give.
     """
@@ -32,11 +31,11 @@ def simulate(
         setup.arrivals, workload, seed=trial.seed, rate_per_s=setup.rate_per_s
     )
     requests = workload.requests(setup.max_model_len, arrivals=arrivals_s)
-    return simulate_requests(requests, setup, trial, trace=trace)
+    return simulate_requests(requests, setup, trial, observers=observers)
 
 
 def simulate_requests(
-    requests: Iterable[Request], setup: Setup, trial: Trial, *, trace: ChromeTrace | None = None
+    requests: Iterable[Request], setup: Setup, trial: Trial, *, observers: Sequence[Observer] = ()
 ) -> RunRecord:
     """Serve requests, given in order of arrival, and record each step."""
     allocator = make_allocator(setup.cache_config(trial), max_rows=setup.max_num_seqs)
@@ -45,8 +44,7 @@ def simulate_requests(
     executor = SimulatedExecutor(setup.step_time(), setup.max_num_seqs)
     clock = VirtualClock()
     recorder = Recorder(allocator, is_static=config.batching == "static")
-    observers = (recorder,) if trace is None else (recorder, trace)
-    engine = Engine(scheduler, executor, clock, observers)
+    engine = Engine(scheduler, executor, clock, (recorder, *observers))
     _drive(engine, clock, recorder, deque(requests))
     return recorder.finish()
 

@@ -10,6 +10,7 @@ from paged.config import CacheConfig, SchedulerConfig
 from paged.engine.step_time import AffineStepTime, RooflineStepTime, StepTime
 from paged.errors import ConfigError
 from paged.hardware import HardwareSpec
+from paged.recording.header import RecordedModel
 from paged.shapes import ModelShape
 
 STEP_TIMES = ("roofline", "uniform")
@@ -17,6 +18,16 @@ UNIFORM_STEP = AffineStepTime(base_s=0.02, context_s_per_token=0.0, scheduled_s_
 
 DEFAULT_BLOCK_SIZE = 16
 DEFAULT_WATERMARK = 0.01
+
+
+def recorded_shape(model: ModelShape) -> RecordedModel:
+    """Return what a recording says of a model of this shape."""
+    return RecordedModel(
+        name=model.name,
+        num_heads=model.num_heads,
+        num_kv_heads=model.num_kv_heads,
+        head_dim=model.head_dim,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +79,11 @@ class Setup:
         model = self.model
         token_bytes = model.num_kv_heads * model.head_dim * model.kv_bytes_per_value
         return self.page_bytes // token_bytes
+
+    @property
+    def recorded_model(self) -> RecordedModel:
+        """What a recording says of the model."""
+        return recorded_shape(self.model)
 
     def capacity_slots(self, trial: Trial) -> int:
         """Slots of the pool in whole blocks."""

@@ -19,20 +19,21 @@ def put_admitted(out: ColumnWriter, admitted: Admitted) -> None:
     out.put_text("request_id", request.request_id)
     out.put_float("arrival_s", request.arrival_s)
     for name in _COUNTS:
-        out.put(name, [getattr(request, name)])
+        out.put_int(name, getattr(request, name))
     # one more, so that 0 stands for an unknown length
-    out.put("final_new_tokens", [0 if (n := request.final_new_tokens) is None else n + 1])
+    final = request.final_new_tokens
+    out.put_int("final_new_tokens", 0 if final is None else final + 1)
     prompt = request.prompt_tokens
     is_length_only = not prompt.any()
-    out.put("num_prompt_tokens", [len(prompt)])
-    out.put("is_length_only", [is_length_only])
+    out.put_int("num_prompt_tokens", len(prompt))
+    out.put_int("is_length_only", is_length_only)
     if not is_length_only:
         out.put("prompt_token", prompt)
-    out.put("num_admitted_rows", [len(admitted.rows)])
+    out.put_int("num_admitted_rows", len(admitted.rows))
     out.put("admitted_row", admitted.rows)
-    out.put("sequence_index", admitted.sequence_indices)
-    out.put("num_cached_tokens", [admitted.num_cached_tokens])
-    out.put("is_resumed", [admitted.is_resumed])
+    out.put("sequence_index", np.array(admitted.sequence_indices))
+    out.put_int("num_cached_tokens", admitted.num_cached_tokens)
+    out.put_int("is_resumed", admitted.is_resumed)
 
 
 def take_admitted(columns: ColumnReader) -> Admitted:

@@ -39,15 +39,15 @@ def put_step(out: ColumnWriter, state: ScheduleState, step: RecordedStep) -> Non
     out.put_float("start_s", step.start_s)
     out.put_float("duration_s", step.duration_s)
     for name in _COUNTS:
-        out.put(name, [getattr(batch, name)])
-    out.put("blocked", [_BLOCKED.index(batch.blocked)])
-    out.put("num_admitted", [len(batch.admitted)])
+        out.put_int(name, getattr(batch, name))
+    out.put_int("blocked", _BLOCKED.index(batch.blocked))
+    out.put_int("num_admitted", len(batch.admitted))
     for admitted in batch.admitted:
         put_admitted(out, admitted)
         state.note_prompt(admitted.rows, admitted.request.prompt_tokens)
     rows = batch.rows
-    out.put("num_rows", [len(rows)])
-    out.put("row", np.diff(rows, prepend=0))
+    out.put_int("num_rows", len(rows))
+    out.put("row", rows)
     out.put("num_computed", batch.num_computed - state.num_computed[rows])
     out.put("num_scheduled", batch.num_scheduled)
     out.put("num_samples", batch.num_samples)
@@ -55,7 +55,8 @@ def put_step(out: ColumnWriter, state: ScheduleState, step: RecordedStep) -> Non
         _put_tables(out, known, tables, rows)
     places = flat_places(rows, batch.num_computed, batch.num_scheduled)
     tokens = batch.tokens[places]
-    out.put("token", tokens.astype(np.int64) - state.tokens[places])
+    # unlike the ids themselves, these are 0 where a prompt foretold them
+    out.put("token", tokens - state.tokens[places].astype(np.int64))
     state.tokens[places] = tokens
     for name in _MOVES:
         _put_moves(out, name, getattr(batch, name))
@@ -74,7 +75,7 @@ def take_step(columns: ColumnReader, state: ScheduleState) -> RecordedStep:
     for one in admitted:
         state.note_prompt(one.rows, one.request.prompt_tokens)
     num_rows = columns.take_int("num_rows")
-    rows = np.cumsum(columns.take("row", num_rows))
+    rows = columns.take("row", num_rows)
     num_computed = columns.take("num_computed", num_rows) + state.num_computed[rows]
     num_scheduled = columns.take("num_scheduled", num_rows)
     num_samples = columns.take("num_samples", num_rows)
@@ -109,16 +110,17 @@ def _put_tables(
         now, before = getattr(tables, name)[rows], getattr(known, name)[rows]
         out.put(name, now - before)
         getattr(known, name)[rows] = now
-    is_held = held_columns(tables, rows)
-    width = is_held.shape[1]
+    width = int(known.num_blocks[rows].max(initial=0))
     ids = tables.ids[rows, :width]
-    is_new = is_held & (ids != known.ids[rows, :width])
-    places = np.flatnonzero(is_new)
-    out.put("num_new_blocks", [len(places)])
-    out.put("new_place", np.diff(places, prepend=0))
-    out.put("new_block", np.diff(ids[is_new].astype(np.int64), prepend=0))
-    at, columns = np.nonzero(is_new)
-    known.ids[rows[at], columns] = ids[is_new]
+    is_new = ids != known.ids[rows, :width]
+    if is_new.any():
+        is_new &= held_columns(known, rows)
+    at, columns = is_new.nonzero()
+    out.put_int("num_new_blocks", len(at))
+    if len(at):
+        out.put("new_place", at * width + columns)
+        out.put("new_block", ids[at, columns])
+        known.ids[rows[at], columns] = ids[at, columns]
 
 
 def _take_tables(columns: ColumnReader, tables: BlockTables, rows: IndexArray) -> None:
@@ -126,20 +128,20 @@ def _take_tables(columns: ColumnReader, tables: BlockTables, rows: IndexArray) -
     for name in ("num_blocks", "first_block"):
         getattr(tables, name)[rows] += columns.take(name, len(rows))
     num_new = columns.take_int("num_new_blocks")
-    places = np.cumsum(columns.take("new_place", num_new))
-    ids = np.cumsum(columns.take("new_block", num_new))
+    if not num_new:
+        return
     width = max(int(tables.num_blocks[rows].max(initial=0)), 1)
-    at, column = np.divmod(places, width)
-    tables.ids[rows[at], column] = ids
+    at, column = np.divmod(columns.take("new_place", num_new), width)
+    tables.ids[rows[at], column] = columns.take("new_block", num_new)
 
 
 def _put_moves(out: ColumnWriter, name: str, moves: BlockMoves) -> None:
-    out.put(f"num_{name}", [len(moves)])
+    out.put_int(f"num_{name}", len(moves))
     if not len(moves):
         return
-    out.put(f"{name}_has_group", [moves.group is not None])
-    out.put(f"{name}_src", np.diff(moves.src, prepend=0))
-    out.put(f"{name}_dst", np.diff(moves.dst, prepend=0))
+    out.put_int(f"{name}_has_group", moves.group is not None)
+    out.put(f"{name}_src", moves.src)
+    out.put(f"{name}_dst", moves.dst)
     if moves.group is not None:
         out.put(f"{name}_group", moves.group)
 
@@ -149,6 +151,5 @@ def _take_moves(columns: ColumnReader, name: str) -> BlockMoves:
     if not count:
         return BlockMoves()
     has_group = columns.take_int(f"{name}_has_group")
-    src = np.cumsum(columns.take(f"{name}_src", count))
-    dst = np.cumsum(columns.take(f"{name}_dst", count))
+    src, dst = columns.take(f"{name}_src", count), columns.take(f"{name}_dst", count)
     return BlockMoves(src, dst, columns.take(f"{name}_group", count) if has_group else None)

@@ -1,14 +1,15 @@
 """Named columns of numbers and texts as one run of bytes.
 
 Layout, little-endian: for each column its name (u8 bytes, UTF-8), its kind (u8), values (u32) and
-bytes (u32) as numbers, then the bytes: varints of integers, 8 bytes a float, or a JSON list.
+bytes (u32) as numbers, then the bytes: varints of integers, or of each less the one before it, 8
+bytes a float, or a JSON list.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from paged.errors import RecordingError
 from paged.recording import varint
 from paged.types import IndexArray
 
-_INTEGERS, _FLOATS, _TEXTS = range(3)
+_INTEGERS, _STEPS, _FLOATS, _TEXTS = range(4)
 _SIZES = struct.Struct("<BII")
 
 Floats = NDArray[np.float64]
@@ -29,13 +30,18 @@ class ColumnWriter:
     """Collects values by column; one kind of value for each name."""
 
     def __init__(self) -> None:
-        self._integers: dict[str, list[IndexArray]] = {}
+        self._arrays: dict[str, list[NDArray[Any]]] = {}
+        self._integers: dict[str, list[int]] = {}
         self._floats: dict[str, list[float]] = {}
         self._texts: dict[str, list[str]] = {}
 
-    def put(self, name: str, values: NDArray[Any] | Sequence[int]) -> None:
-        """Add integers to a column. They are copied."""
-        self._integers.setdefault(name, []).append(np.array(values, np.int64).reshape(-1))
+    def put(self, name: str, values: NDArray[Any]) -> None:
+        """Add integers to a column, best such that are near those before them. They are copied."""
+        self._arrays.setdefault(name, []).append(values.astype(np.int64))
+
+    def put_int(self, name: str, value: int) -> None:
+        """Add an integer to a column, best a small one."""
+        self._integers.setdefault(name, []).append(value)
 
     def put_float(self, name: str, value: float) -> None:
         """Add a float to a column."""
@@ -48,9 +54,13 @@ class ColumnWriter:
     def encode(self) -> bytes:
         """Return all columns as bytes."""
         parts: list[bytes] = []
-        for name, arrays in self._integers.items():
+        for name, arrays in self._arrays.items():
             values = np.concatenate(arrays)
-            parts += _column(name, _INTEGERS, len(values), varint.encode(values))
+            data = varint.encode(np.diff(values, prepend=0))
+            parts += _column(name, _STEPS, len(values), data)
+        for name, integers in self._integers.items():
+            data = varint.encode(np.array(integers, np.int64))
+            parts += _column(name, _INTEGERS, len(integers), data)
         for name, floats in self._floats.items():
             parts += _column(name, _FLOATS, len(floats), np.array(floats, "<f8").tobytes())
         for name, texts in self._texts.items():
@@ -94,7 +104,7 @@ class ColumnReader:
 
     def take_int(self, name: str) -> int:
         """Return the next integer of a column."""
-        return int(self.take(name, 1)[0])
+        return int(self._take(name, 1)[0])
 
     def take_float(self, name: str) -> float:
         """Return the next float of a column."""
@@ -130,6 +140,8 @@ def _columns(data: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def _values(kind: int, count: int, data: bytes) -> IndexArray | Floats | list[str]:
+    if kind == _STEPS:
+        return np.cumsum(varint.decode(data, count))
     if kind == _INTEGERS:
         return varint.decode(data, count)
     if kind == _FLOATS:

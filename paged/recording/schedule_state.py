@@ -44,8 +44,11 @@ def flat_places(
     rows: IndexArray, num_computed: IndexArray, num_scheduled: IndexArray
 ) -> tuple[IndexArray, IndexArray]:
     """Return row and position of each token that a step computes, sequence after sequence."""
+    num_tokens = int(num_scheduled.sum())
+    if num_tokens == len(rows):  # at least one each: all decode
+        return rows, num_computed
     starts = np.cumsum(num_scheduled) - num_scheduled
-    within = np.arange(int(num_scheduled.sum()), dtype=np.int64)
+    within = np.arange(num_tokens, dtype=np.int64)
     return (
         np.repeat(rows, num_scheduled),
         within + np.repeat(num_computed - starts, num_scheduled),

@@ -15,6 +15,7 @@ from experiments.sim.setup import Setup, Trial
 from experiments.workload import sharegpt_like
 from paged.errors import RequestRefused
 from paged.hardware import GPUS
+from paged.recording.recording import open_recording
 from paged.shapes import MODELS
 
 SETUP = Setup(
@@ -79,6 +80,22 @@ def test_a_schedule_is_written_where_asked_for_and_changes_nothing(tmp_path: Pat
         events = json.loads(gzip.decompress(packed))["traceEvents"]
         tracks = {one["tid"] for one in events if (one["ph"], one["pid"]) == ("X", 2)}
         assert len(tracks) == 40
+
+
+def test_batches_are_written_where_asked_for_and_change_nothing(tmp_path: Path):
+    plain = run_jobs(make_jobs(), num_processes=1)
+    jobs = [dataclasses.replace(job, batches=tmp_path / job.trial.allocator) for job in make_jobs()]
+    recorded = run_jobs(jobs, num_processes=1)
+    assert [one.measures for one in recorded] == [one.measures for one in plain]
+    for job in jobs:
+        with open_recording(tmp_path / job.trial.allocator) as recording:
+            model = recording.header.model
+            assert model is not None
+            assert (model.name, model.num_heads) == ("opt-13b", SETUP.model.num_heads)
+            steps = [(step.batch.num_tokens, step.batch.num_drawn) for step in recording.steps()]
+        num_new = int(job.workload.output_tokens.sum())
+        assert sum(num_drawn for _, num_drawn in steps) == num_new
+        assert sum(num_tokens for num_tokens, _ in steps) >= num_new
 
 
 @pytest.mark.parametrize("num_processes", [1, 2])

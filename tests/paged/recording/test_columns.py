@@ -12,8 +12,9 @@ from paged.recording.columns import ColumnReader, ColumnWriter
 def written() -> bytes:
     writer = ColumnWriter()
     writer.put("a", np.array([1, -2], np.int32))
-    writer.put("b", [True])
-    writer.put("a", [3])
+    writer.put_int("b", True)
+    writer.put_int("b", -5)
+    writer.put("a", np.array([3]))
     writer.put_float("f", 0.1)
     writer.put_float("f", float("inf"))
     writer.put_text("t", "é\0,")
@@ -24,7 +25,7 @@ def test_values_come_in_the_order_in_which_they_were_put() -> None:
     reader = ColumnReader(written())
     assert reader.take("a", 1).tolist() == [1]
     assert reader.take("a", 2).tolist() == [-2, 3]
-    assert reader.take_int("b") == 1
+    assert (reader.take_int("b"), reader.take_int("b")) == (1, -5)
     assert (reader.take_float("f"), reader.take_float("f")) == (0.1, float("inf"))
     assert reader.take_text("t") == "é\0,"
     assert reader.take("unknown", 0).dtype == np.int64
@@ -59,5 +60,5 @@ def test_other_bytes_are_refused() -> None:
             refused += 1
     # all but those that end with a column
     assert refused == len(data) - 1 - 3
-    with pytest.raises(RecordingError, match="a kind of column from 0 to 2, got 9"):
+    with pytest.raises(RecordingError, match="a kind of column from 0 to 3, got 9"):
         ColumnReader(b"\x01a\x09" + bytes(8))
