@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from paged.server.config import ServerConfig
 from paged.server.intake import Intake
 from paged.server.limits import LimitsMiddleware
 from paged.server.protocol.error import add_error_handlers
+from paged.server.revival import revive
 from paged.server.routes import (
     blocks,
     chat,
@@ -37,6 +39,8 @@ ROUTERS = (
 def create_app(service: EngineService, config: ServerConfig) -> FastAPI:
     """Build the application around an engine, which starts and stops with it.
 
+    An engine that dies is replaced by another.
+
     `app.state` holds `service`, `config`, `intake` and `created_s` for the routes.
     """
 
@@ -44,9 +48,11 @@ def create_app(service: EngineService, config: ServerConfig) -> FastAPI:
     async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
         if not service.is_healthy:
             await service.start()
+        reviving = asyncio.create_task(revive(service))
         try:
             yield
         finally:
+            reviving.cancel()
             await service.stop()
 
     app = FastAPI(

@@ -52,6 +52,7 @@ class EngineService:
         self._thread: EngineThread | None = None
         self._frontend: Frontend | None = None
         self._why_stopped = "it was not started"
+        self.died = asyncio.Event()
 
     @property
     def is_healthy(self) -> bool:
@@ -159,6 +160,7 @@ class EngineService:
 
     def _on_ready(self, frontend: Frontend, ready: asyncio.Future[None]) -> None:
         self._frontend = frontend
+        self.died.clear()
         _settle(ready, None, None)
 
     def _on_step(self, deltas: list[OutputDelta]) -> None:
@@ -177,6 +179,7 @@ class EngineService:
         _log.critical("the engine has died", exc_info=error)
         self._thread = None
         self._end(f"it died of {type(error).__name__}")
+        self.died.set()
 
     def _end(self, why: str) -> None:
         """Serve nothing more, and tell everybody who waits."""

@@ -58,7 +58,7 @@ class ApiError(Exception):
         """Return the whole answer."""
         headers = {"Retry-After": str(RETRY_AFTER_S)} if self.status in _PASSING else {}
         if self.status == 401:
-            headers["WWW-Authenticate"] = 'Basic realm="paged", Bearer'
+            headers["WWW-Authenticate"] = "Bearer"
         return JSONResponse(self.body, status_code=self.status, headers=headers)
 
 
