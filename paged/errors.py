@@ -6,6 +6,10 @@ One class per decision a caller makes. Each leaves the state as it was.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paged.kernel.finding import Finding
 
 
 class PagedError(Exception):
@@ -86,6 +90,17 @@ class RecordingError(PagedError, ValueError):
     """A recording cannot be written, is no recording, is damaged or breaks off."""
 
 
+class SanitizerError(KernelRunError):
+    """A sanitizer found faults in a kernel.
+
+    findings: all of them, as data.
+    """
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, self.findings)))
+
+
 class BadLogits(PagedError):
     """A model gave no finite logits, so there is nothing to draw from."""
 
@@ -96,6 +111,10 @@ class QueueFull(PagedError):
 
 class EngineStopped(PagedError):
     """The engine has died, or is being stopped, and serves no request any more."""
+
+
+class ServerError(PagedError):
+    """A server that is under load cannot be reached, refused, or broke off its answer."""
 
 
 class IntegrityError(PagedError, AssertionError):

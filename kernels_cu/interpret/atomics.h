@@ -89,5 +89,8 @@ inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     paged_interpret::yield_sometimes();
 }
-inline void __threadfence_block() { __threadfence(); }
+inline void __threadfence_block() {
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+    paged_interpret::yield_sometimes();
+}
 inline void __threadfence_system() { __threadfence(); }

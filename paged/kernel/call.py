@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import inf
 from threading import Lock
 from time import monotonic
+from typing import Literal
 
 import torch
 
@@ -23,11 +24,15 @@ from paged.kernel.launch import Backend, Program
 from paged.kernel.memory import check_memory, check_writable
 from paged.kernel.plan import Build, ReadyCall, build_of
 from paged.kernel.plans import Given, Plans, Tensors
+from paged.kernel.sanitize import SanitizeConfig, sanitize_call
 from paged.kernel.spec import KernelSpec
 
 LOOK_INTERVAL_S = 0.001
 """How long what was seen of files holds. Common file systems tell no times apart that lie closer,
 and for a kernel of a dozen headers looking takes longer than all else of a call."""
+
+Interpret = bool | InterpretConfig | Literal["sanitize"] | SanitizeConfig
+"""Whether, and how, a kernel is run on the CPU."""
 
 FileStamp = tuple[int, int]
 """When a file was modified, in ns, and its size in bytes."""
@@ -38,26 +43,32 @@ _launched: ContextVar[set[Kernel] | None] = ContextVar("paged_launched", default
 def kernel_call(
     spec: KernelSpec,
     *operands: torch.Tensor | None,
-    interpret: bool | InterpretConfig = False,
+    interpret: Interpret = False,
     **scalars: Number | None,
 ) -> Outputs:
     """Run a kernel on tensors and return its outputs.
 
     The `in` and `inout` operands are passed in the spec's order, None for an optional one that
     is left out; numbers go by keyword. With `interpret`, the CUDA source is compiled for the CPU
-    and run on CPU tensors; else it runs on the tensors' GPU, on torch's current stream.
+    and run on CPU tensors; else it runs on the tensors' GPU, on torch's current stream. With
+    "sanitize", or a `SanitizeConfig`, every access of it is judged.
 
     Mutates: inout operands.
     Returns: None, one tensor or a tuple, after the number of `out` operands.
     Raises: OperandError for operands that do not match; KernelSourceError, KernelCompileError,
-        UnsupportedFeature and KernelRunError for the kernel's faults; BackendUnavailable.
+        UnsupportedFeature and KernelRunError for the kernel's faults, SanitizerError among the
+        latter; BackendUnavailable.
     Source: `jax.experimental.pallas.pallas_call`, for the form of the call.
     """
     return run_kernel(spec, Given.of(operands, scalars), interpret)
 
 
-def run_kernel(spec: KernelSpec, given: Given, interpret: bool | InterpretConfig) -> Outputs:
+def run_kernel(spec: KernelSpec, given: Given, interpret: Interpret) -> Outputs:
     """Run a kernel on what a call was given, as `kernel_call` does."""
+    if interpret == "sanitize":
+        return sanitize_call(spec, given.operands, given.numbers, SanitizeConfig())
+    if isinstance(interpret, SanitizeConfig):
+        return sanitize_call(spec, given.operands, given.numbers, interpret)
     spoil_recording(f"{spec.name}, which is no host kernel")
     call = ready_call_of(spec, given)
     backend = backend_for(spec, given.operands, interpret)

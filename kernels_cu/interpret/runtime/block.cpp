@@ -8,6 +8,7 @@
 #include "../device.h"
 #include "launch.h"
 #include "observation.h"
+#include "sanitizer.h"
 #include "shared_memory.h"
 
 namespace paged_interpret {
@@ -28,6 +29,9 @@ void shuffle(unsigned* order, unsigned count, uint64_t seed) {
     }
 }
 
+constexpr unsigned kMaxIdleRounds = 1000;
+constexpr uint64_t kMaxIdleNs = 500'000'000;
+
 void natural_order(unsigned* order, unsigned count) {
     for (unsigned i = 0; i < count; ++i) order[i] = i;
 }
@@ -39,6 +43,7 @@ void Block::run(Launch& launch, uint64_t index) {
     set_up_lanes();
     const SharedMemory shared(*launch.request);
     shared.poison();
+    if (launch.sanitizer != nullptr) launch.sanitizer->begin_block(index, num_threads_, shared);
     current_block = this;
     LaneState& first = *pick();
     first.phase = Phase::running;
@@ -66,6 +71,7 @@ void Block::set_up(Launch& launch, uint64_t index) {
     atomics_left = kAtomicsPerYield;
     barrier = Barrier{};
     turn_ = 0;
+    num_idle_rounds_ = 0;
     natural_ = request.is_seeded == 0;
     if (natural_) {
         natural_order(lane_order_, kWarpSize);
@@ -150,6 +156,7 @@ void Block::end_lane() {
     own.ready &= ~bit;
     own.ended |= bit;
     ++num_ended;
+    num_idle_rounds_ = 0;
     leave_meetings(own, lane);
     observe_meeting(own, 0);
     check_barrier_after_end();
@@ -186,12 +193,22 @@ void Block::wake_all() {
 }
 
 void Block::observe_meeting(const Warp& warp, unsigned lanes) const {
+    num_idle_rounds_ = 0;
     if (current_observer == nullptr || lanes != (warp.present & ~warp.ended)) return;
     current_observer->meet(static_cast<unsigned>(&warp - warps_));
 }
 
 void Block::observe_barrier() const {
+    num_idle_rounds_ = 0;
     if (current_observer != nullptr) current_observer->meet_all(num_warps_);
+    if (current_sanitizer != nullptr) current_sanitizer->ordering().meet_block();
+}
+
+void Block::sanitize_warp_barrier(const Warp& warp, unsigned lanes) const {
+    if (current_sanitizer == nullptr) return;
+    const bool is_whole = lanes == (warp.present & ~warp.ended);
+    current_sanitizer->ordering().meet_lanes(static_cast<unsigned>(&warp - warps_), lanes,
+                                             is_whole);
 }
 
 void Block::resume(LaneState& from, LaneState& to) {
@@ -253,9 +270,21 @@ bool Block::wake_yielded() {
     if (any) {
         // What they wait for may be the work of another block.
         launch_->end_if_over();
+        if (launch_->request->refuses_waits != 0) refuse_endless_waits();
         sched_yield();
     }
     return any;
+}
+
+// With one OS thread, no other block gets on while the lanes of this one give way to each other.
+void Block::refuse_endless_waits() {
+    if (num_idle_rounds_++ == 0) idle_since_ns_ = monotonic_ns();
+    if (num_idle_rounds_ < kMaxIdleRounds) return;
+    if (monotonic_ns() - idle_since_ns_ < kMaxIdleNs) return;
+    fail_format(Site{nullptr, 0},
+                "waits for another block: all %u threads that have not ended wait for what no "
+                "thread of their block will do; blocks may run one after another, in any order",
+                num_threads_ - num_ended);
 }
 
 void Block::leave() {

@@ -38,6 +38,7 @@ struct AsyncCopy {
     unsigned num_bytes;
     unsigned num_source_bytes;
     unsigned group;
+    const void* place;  // in the kernel's code
 };
 
 struct LaneState : Lane {
@@ -90,6 +91,8 @@ public:
     // Tells an observer that all lanes that have not ended have met, of a warp or of the block.
     void observe_meeting(const Warp& warp, unsigned lanes) const;
     void observe_barrier() const;
+    // Tells a sanitizer that lanes have met at a barrier of their warp.
+    void sanitize_warp_barrier(const Warp& warp, unsigned lanes) const;
     // Leaves the block without ending its lanes. Called on a lane's stack.
     [[noreturn]] void abandon();
     // Who waits where, one line a group of lanes.
@@ -120,6 +123,7 @@ private:
     LaneState& first_ready(Warp& warp, unsigned warp_index);
     bool answer_askers(Warp& warp, unsigned warp_index);
     bool wake_yielded();
+    void refuse_endless_waits();
     [[noreturn]] void leave();
     void resume(LaneState& from, LaneState& to);
     [[noreturn]] void report_deadlock();
@@ -129,6 +133,8 @@ private:
     unsigned num_warps_;
     unsigned turn_;  // position in warp_order_
     bool natural_;
+    mutable unsigned num_idle_rounds_;  // in which lanes only gave way, since one got on
+    uint64_t idle_since_ns_;
     unsigned lane_order_[kWarpSize];
     unsigned warp_order_[kMaxWarps];
     Warp warps_[kMaxWarps];

@@ -48,6 +48,9 @@ struct Operand {
     uint64_t origin;             // address where the caller has it: sectors are told from there
     int64_t sizes[kMaxAxes];     // elements
     int64_t strides[kMaxAxes];   // elements
+    uint64_t defined_offset;     // in the arena: of a byte for each byte, 1 where it is defined
+    uint32_t has_defined;        // else all of it is
+    uint32_t is_written;         // the kernel may write it
     Counts counts;               // answer of an observed launch
 };
 
@@ -70,9 +73,13 @@ struct Control {
     uint32_t num_operands;
     uint32_t num_arguments;
     uint32_t is_observed;
+    uint32_t is_sanitized;
+    uint32_t refuses_waits;
+    uint32_t unused;
     uint64_t regions_offset;
     uint64_t operands_offset;
     uint64_t arguments_offset;
+    uint64_t findings_offset;  // of a sanitized launch
     // Variables of the library: values, then a byte each that tells which differ from those that
     // the library is loaded with. Only these count: others may hold addresses of this process.
     uint64_t variables_offset;

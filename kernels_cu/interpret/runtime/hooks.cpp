@@ -6,20 +6,39 @@
 
 #include "../observed_copies.h"
 #include "observation.h"
+#include "sanitizer.h"
 
 namespace paged_interpret {
 
 namespace {
 
 inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_write,
-                 const void* place) {
+                 const void* place, bool is_atomic = false) {
     const auto number = reinterpret_cast<uint64_t>(address);
+    if (current_sanitizer != nullptr) {
+        current_sanitizer->see(
+            MemoryAccess{number, num_bytes, is_read, is_write, place, is_atomic});
+        return;
+    }
     if (number - observed_range.begin >= observed_range.num_bytes) return;
     current_observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
 }
 
 // The runtime calls into a kernel's library outside of lanes too.
 inline bool is_observed_lane() { return current_observer != nullptr && current_lane != nullptr; }
+
+// An order of C++ and more than relaxed fences what surrounds the operation.
+inline void fence(int order) {
+    if (current_sanitizer == nullptr || order == __ATOMIC_RELAXED) return;
+    current_sanitizer->fence(order == __ATOMIC_SEQ_CST);
+}
+
+inline void tell_atomic(const void* address, size_t num_bytes, bool is_read, bool is_write,
+                        int order, const void* place) {
+    fence(order);
+    tell(address, num_bytes, is_read, is_write, place, true);
+    fence(order);
+}
 
 }  // namespace
 
@@ -40,30 +59,38 @@ void* observed_memset(void* to, int byte, size_t num_bytes) {
 
 using paged_interpret::is_observed_lane;
 using paged_interpret::tell;
+using paged_interpret::tell_atomic;
 
 #define PAGED_HERE __builtin_return_address(0)
 
-// Plain accesses: 1, 2, 4, 8 and 16 bytes, aligned.
-#define PAGED_PLAIN(bytes)                                                                       \
-    void __tsan_read##bytes(void* address) { tell(address, bytes, true, false, PAGED_HERE); }    \
-    void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }
+// Plain accesses: 1, 2, 4, 8 and 16 bytes, aligned. Volatile ones are told as atomic, which they are
+// as far as races go.
+#define PAGED_PLAIN(bytes)                                                                        \
+    void __tsan_read##bytes(void* address) { tell(address, bytes, true, false, PAGED_HERE); }     \
+    void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }    \
+    void __tsan_volatile_read##bytes(void* address) {                                             \
+        tell(address, bytes, true, false, PAGED_HERE, true);                                      \
+    }                                                                                             \
+    void __tsan_volatile_write##bytes(void* address) {                                            \
+        tell(address, bytes, false, true, PAGED_HERE, true);                                      \
+    }
 
-#define PAGED_ATOMIC_WORD(bits)                                                                  \
-    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t* address, int) {              \
-        tell(address, sizeof *address, true, false, PAGED_HERE);                                 \
-        return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                       \
-    }                                                                                            \
-    void __tsan_atomic##bits##_store(uint##bits##_t* address, uint##bits##_t value, int) {       \
-        tell(address, sizeof *address, false, true, PAGED_HERE);                                 \
-        __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                      \
-    }                                                                                            \
-    int __tsan_atomic##bits##_compare_exchange_weak(uint##bits##_t* address,                     \
-                                                    uint##bits##_t* expected,                    \
-                                                    uint##bits##_t desired, int, int) {          \
-        const bool is_done = __atomic_compare_exchange_n(address, expected, desired, false,      \
-                                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);    \
-        if (is_done) tell(address, sizeof *address, true, true, PAGED_HERE);                     \
-        return is_done;                                                                          \
+#define PAGED_ATOMIC_WORD(bits)                                                                   \
+    uint##bits##_t __tsan_atomic##bits##_load(const uint##bits##_t* address, int order) {         \
+        tell_atomic(address, sizeof *address, true, false, order, PAGED_HERE);                    \
+        return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                        \
+    }                                                                                             \
+    void __tsan_atomic##bits##_store(uint##bits##_t* address, uint##bits##_t value, int order) {  \
+        tell_atomic(address, sizeof *address, false, true, order, PAGED_HERE);                    \
+        __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                       \
+    }                                                                                             \
+    int __tsan_atomic##bits##_compare_exchange_weak(uint##bits##_t* address,                      \
+                                                    uint##bits##_t* expected,                     \
+                                                    uint##bits##_t desired, int order, int) {     \
+        const bool is_done = __atomic_compare_exchange_n(address, expected, desired, false,       \
+                                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+        if (is_done) tell_atomic(address, sizeof *address, true, true, order, PAGED_HERE);        \
+        return is_done;                                                                           \
     }
 
 #pragma GCC visibility push(default)
@@ -94,7 +121,10 @@ PAGED_ATOMIC_WORD(16)
 PAGED_ATOMIC_WORD(32)
 PAGED_ATOMIC_WORD(64)
 
-void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_thread_fence(int order) {
+    paged_interpret::fence(order);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 
 // The calls that lead to a place: one function serves several callers where it is not inlined.
 void __tsan_func_entry(void* caller) {

@@ -40,9 +40,12 @@ struct Request {
     uint32_t poison;  // byte
     uint32_t num_workers;
     uint32_t is_observed;  // the kernel is compiled to tell of its accesses, and they are counted
+    uint32_t is_sanitized;   // so compiled, and its accesses are judged; isolated, one OS thread
+    uint32_t refuses_waits;  // a block that waits for another is a failure
 };
 
 class Observation;
+class Sanitizer;
 class Output;
 
 struct Launch {
@@ -58,6 +61,7 @@ struct Launch {
     std::atomic<uint64_t> next_block{0};
     Output* output = nullptr;
     Observation* observation = nullptr;
+    Sanitizer* sanitizer = nullptr;
     uint64_t deadline_ns = UINT64_MAX;  // in place: by the monotonic clock
 
     bool has_failed() const { return report->is_claimed.load(std::memory_order_relaxed) != 0; }

@@ -90,6 +90,7 @@ void sync_warp(unsigned mask, Site site) {
     meeting.arrived |= bit;
     if (meeting.arrived == meeting.mask) {
         close_meeting(warp, &meeting);
+        block.sanitize_warp_barrier(warp, mask);
         block.wake(warp, mask);
         block.give_way();
         return;
@@ -121,6 +122,7 @@ void Block::leave_meetings(Warp& warp, const LaneState& ended) {
         if (meeting.arrived != meeting.mask) continue;
         const unsigned lanes = meeting.mask;
         close_meeting(warp, &meeting);
+        sanitize_warp_barrier(warp, lanes);
         wake(warp, lanes);
     }
 }

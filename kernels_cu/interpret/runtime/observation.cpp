@@ -19,7 +19,9 @@ namespace {
 constexpr uint64_t kMaxInstructionBytes = 16;
 constexpr uint64_t kSiteFactor = 0x9e3779b97f4a7c15u;
 
-std::vector<uint32_t> axes_of(const Operand& operand) {
+}  // namespace
+
+std::vector<uint32_t> strided_axes(const Operand& operand) {
     std::vector<uint32_t> axes;
     for (uint32_t axis = 0; axis < operand.num_axes; ++axis) {
         if (operand.strides[axis] > 0) axes.push_back(axis);
@@ -30,7 +32,14 @@ std::vector<uint32_t> axes_of(const Operand& operand) {
     return axes;
 }
 
-}  // namespace
+bool has_element(const Operand& operand, const std::vector<uint32_t>& axes, uint64_t offset) {
+    for (const uint32_t axis : axes) {
+        const uint64_t step = static_cast<uint64_t>(operand.strides[axis]) * operand.element_bytes;
+        if (offset / step >= static_cast<uint64_t>(operand.sizes[axis])) return false;
+        offset %= step;
+    }
+    return offset < operand.element_bytes;
+}
 
 Observation::Observation(Operand* operands, uint32_t num_operands, const Region* regions)
     : operands_(operands), num_operands_(num_operands), range_{0, 0} {
@@ -40,7 +49,7 @@ Observation::Observation(Operand* operands, uint32_t num_operands, const Region*
         const uint64_t first = region + operands[i].address;
         const uint64_t shift = operands[i].origin - first;
         watched_.push_back(Watched{first, first + operands[i].num_bytes, shift, i, true});
-        axes_.push_back(axes_of(operands[i]));
+        axes_.push_back(strided_axes(operands[i]));
         if (operands[i].num_bytes == 0) continue;
         begin = std::min(begin, watched_[i].begin);
         end = std::max(end, watched_[i].end);
@@ -52,18 +61,6 @@ Observation::Observation(Operand* operands, uint32_t num_operands, const Region*
             if (&one != &other && overlap) one.is_alone = false;
         }
     }
-}
-
-// Whether an element lies at an address between the first and the last.
-bool Observation::has_element(const Watched& watched, uint64_t address) const {
-    const Operand& operand = operands_[watched.index];
-    uint64_t offset = address - watched.begin;
-    for (const uint32_t axis : axes_[watched.index]) {
-        const uint64_t step = static_cast<uint64_t>(operand.strides[axis]) * operand.element_bytes;
-        if (offset / step >= static_cast<uint64_t>(operand.sizes[axis])) return false;
-        offset %= step;
-    }
-    return offset < operand.element_bytes;
 }
 
 const Observation::Watched* Observation::find(uint64_t address) const {

@@ -21,7 +21,13 @@ struct MemoryAccess {
     bool is_read;
     bool is_write;        // both: an atomic operation
     const void* place;    // in the kernel's code
+    bool is_atomic = false;
 };
+
+// Axes with a stride, the longest first.
+std::vector<uint32_t> strided_axes(const Operand& operand);
+// Whether an element lies so many bytes behind the first, not beyond the last.
+bool has_element(const Operand& operand, const std::vector<uint32_t>& axes, uint64_t offset);
 
 // Memory in which all operands lie. Most accesses are elsewhere, and must not cost much.
 struct ObservedRange {
@@ -47,7 +53,8 @@ public:
     const Watched* find(uint64_t address) const;
     bool holds(const Watched& watched, uint64_t address) const {
         if (address < watched.begin || address >= watched.end) return false;
-        return watched.is_alone || has_element(watched, address);
+        return watched.is_alone || has_element(operands_[watched.index], axes_[watched.index],
+                                               address - watched.begin);
     }
     const ObservedRange& range() const { return range_; }
     uint32_t num_operands() const { return num_operands_; }
@@ -55,13 +62,11 @@ public:
     void add(const std::vector<Counts>& counts);
 
 private:
-    bool has_element(const Watched& watched, uint64_t address) const;
-
     Operand* operands_;
     uint32_t num_operands_;
     ObservedRange range_;
     std::vector<Watched> watched_;
-    std::vector<std::vector<uint32_t>> axes_;  // by operand: those with a stride, the longest first
+    std::vector<std::vector<uint32_t>> axes_;  // by operand
 };
 
 // Observes the blocks that one OS thread runs.

@@ -11,6 +11,7 @@
 
 #include "../device.h"
 #include "block.h"
+#include "findings.h"
 #include "launch.h"
 #include "signals.h"
 
@@ -54,6 +55,19 @@ void record_callers(Report& report) {
     for (int i = 0; i < count; ++i) {
         record_frame(report, reinterpret_cast<uint64_t>(frames[i]) - 1);
     }
+}
+
+unsigned record_calls(uint64_t frame, uint64_t* frames) {
+    const Module& module = *current_launch_->request->module;
+    void* addresses[kMaxFrames];
+    const int count = backtrace(addresses, kMaxFrames);
+    unsigned num_frames = 0;
+    frames[num_frames++] = frame;
+    for (int i = 0; i < count && num_frames < kMaxFindingFrames; ++i) {
+        const uint64_t offset = reinterpret_cast<uint64_t>(addresses[i]) - 1 - module.base;
+        if (offset < module.num_bytes && offset != frame) frames[num_frames++] = offset;
+    }
+    return num_frames;
 }
 
 static void record_arguments(Site site, const char* format, va_list arguments) {

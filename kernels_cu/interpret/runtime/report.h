@@ -51,6 +51,9 @@ bool claim_report(Report& report);
 // Adds an address, or those of the calls that led here, where they are the kernel library's.
 void record_frame(Report& report, uint64_t address);
 void record_callers(Report& report);
+// Writes a frame of the kernel's library and those of the calls that led to it, at most
+// kMaxFindingFrames; returns how many.
+unsigned record_calls(uint64_t frame, uint64_t* frames);
 // Claims the report with a message of printf's form; does not end anything.
 void record_failure(Site site, const char* format, ...) __attribute__((format(printf, 2, 3)));
 // Ends a launch that has failed: the process where it is isolated, else the calling lane's block.

@@ -25,6 +25,7 @@
 #include "observation.h"
 #include "print.h"
 #include "regions.h"
+#include "sanitizer.h"
 #include "signals.h"
 
 namespace paged_interpret {
@@ -107,6 +108,9 @@ void exchange_variables(const Loaded& loaded, const Tables& tables, bool is_befo
     launch.output = &output;
     Observation observation(tables.operands, control.num_operands, tables.regions);
     if (control.is_observed != 0) launch.observation = &observation;
+    std::unique_ptr<Sanitizer> sanitizer;
+    if (control.is_sanitized != 0) sanitizer = std::make_unique<Sanitizer>(request, tables);
+    launch.sanitizer = sanitizer.get();
     watch_signals();
     run_grid(launch);
     if (!launch.has_failed()) report_stray_write(tables);
@@ -164,6 +168,8 @@ Request request_of(const Control& control, const Module& module, void** argument
     request.poison = control.poison;
     request.num_workers = control.num_workers;
     request.is_observed = control.is_observed;
+    request.is_sanitized = control.is_sanitized;
+    request.refuses_waits = control.refuses_waits;
     return request;
 }
 

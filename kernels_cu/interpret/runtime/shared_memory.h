@@ -14,6 +14,8 @@ public:
     // Fills all of it, and a margin behind the dynamic part, with the poison byte.
     void poison() const;
     bool contains(const void* address) const;
+    const char* begin() const { return begin_; }
+    const char* dynamic() const { return dynamic_; }  // null: the kernel has none
     // How far the margin was written to; 0 in a block that keeps to its memory.
     size_t num_bytes_past_end() const;
 

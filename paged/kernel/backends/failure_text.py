@@ -55,7 +55,7 @@ def failure_text(
     report = failure.report
     if report is None:
         return f"kernel {kernel}: {failure.death}"
-    what, _, rest = _what(report, access_text, timeout_s).partition("\n")
+    what, _, rest = what_happened(failure, access_text, timeout_s).partition("\n")
     where = [] if place is None else [f"at {place[0]}:{place[1]}"]
     if report.failure != STRAY_WRITE:
         where.append(f"block {_triple(report.block)}")
@@ -70,7 +70,11 @@ def _triple(values: Array[c_uint32]) -> str:
     return "({}, {}, {})".format(*values)
 
 
-def _what(report: Report, access_text: AccessText, timeout_s: float) -> str:
+def what_happened(failure: Failure, access_text: AccessText, timeout_s: float) -> str:
+    """Return how a launch failed, without where."""
+    report = failure.report
+    if report is None:
+        return failure.death
     text = report.text.decode(errors="replace")
     if report.failure == STOPPED:
         return (

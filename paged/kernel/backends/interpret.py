@@ -11,16 +11,19 @@ import torch
 
 from paged.errors import ConfigError, KernelRunError, KernelTimeout, OperandError
 from paged.kernel.backends.access_text import AccessText
-from paged.kernel.backends.failure_text import Failure, failure_text
+from paged.kernel.backends.failure_text import Failure, failure_text, what_happened
+from paged.kernel.backends.finding_reader import FindingReader, explains, found_of, without_effects
 from paged.kernel.backends.host_compiler import find_compiler
 from paged.kernel.backends.in_place import run_in_place
 from paged.kernel.backends.isolated import run_isolated
 from paged.kernel.backends.kernel_library import Kernel, KernelLibrary, build_library
-from paged.kernel.backends.launch_memory import launch_memory
+from paged.kernel.backends.launch_memory import LaunchMemory, launch_memory
+from paged.kernel.backends.notes import Notes
 from paged.kernel.backends.runtime_library import load_runtime
 from paged.kernel.backends.settings import Guard, Settings
 from paged.kernel.backends.structures import Counts
 from paged.kernel.backends.variables import Variables
+from paged.kernel.finding import Finding
 from paged.kernel.launch import LaunchRequest
 from paged.kernel.source import KernelSource
 
@@ -46,6 +49,9 @@ class InterpretConfig:
         optimize: effort of the host compiler.
         observe: compile a call in at each access to memory, so that they can be counted:
             `InterpretProgram.observe`. Several times as slow; needs g++.
+        sanitize: compile so too, and judge each access: `InterpretProgram.sanitize`. Isolated.
+        refuse_waits: fail where a block waits for another. Isolated, as sanitized launches are,
+            and on one OS thread, as they are too.
 
     """
 
@@ -57,6 +63,8 @@ class InterpretConfig:
     guard: Guard = "end"
     optimize: Literal["-O1", "-O2"] = "-O1"
     observe: bool = False
+    sanitize: bool = False
+    refuse_waits: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.poison <= 0xFF:
@@ -65,6 +73,12 @@ class InterpretConfig:
             raise ConfigError(f"timeout_s must be above 0, got {self.timeout_s}")
         if self.num_workers is not None and not 1 <= self.num_workers <= MAX_WORKERS:
             raise ConfigError(f"num_workers must be 1 to {MAX_WORKERS}, got {self.num_workers}")
+        if self._is_judged and (self.observe or not self.isolate):
+            raise ConfigError("a launch that is judged is isolated, and not observed as well")
+
+    @property
+    def _is_judged(self) -> bool:
+        return self.sanitize or self.refuse_waits
 
     @property
     def settings(self) -> Settings:
@@ -74,10 +88,12 @@ class InterpretConfig:
             seed=0 if self.seed is None else self.seed & SEED_MASK,
             is_seeded=self.seed is not None,
             poison=self.poison,
-            num_workers=self.num_workers or min(MAX_WORKERS, num_cores),
+            num_workers=1 if self._is_judged else self.num_workers or min(MAX_WORKERS, num_cores),
             timeout_s=self.timeout_s,
             guard=self.guard,
             is_observed=self.observe,
+            is_sanitized=self.sanitize,
+            refuses_waits=self._is_judged,
         )
 
 
@@ -98,7 +114,7 @@ class InterpretBackend:
         loaded = load_runtime(compiler)
         library = build_library(
             *(source, compiler, loaded, self.config.optimize),
-            observed=self.config.observe,
+            observed=self.config.observe or self.config.sanitize,
             counted=not self.config.isolate,
         )
         return InterpretProgram(library, self.config)
@@ -134,16 +150,42 @@ class InterpretProgram:
         ended = run(self._library, self._variables, request, memory, self._config.settings)
         if not isinstance(ended, Failure):
             return ended
-        place = None if ended.report is None else self._library.place(ended.report)
         error = KernelTimeout if ended.is_timeout else KernelRunError
-        access_text = AccessText(
+        place = None if ended.report is None else self._library.place(ended.report)
+        access_text = self._access_text(request, memory, ended)
+        timeout_s = self._config.timeout_s
+        raise error(failure_text(request.entry, ended, access_text, place, timeout_s))
+
+    def sanitize(self, request: LaunchRequest, notes: Notes) -> tuple[Finding, ...]:
+        """Run one entry as `launch` does, and return what is wrong with it.
+
+        Mutates: the notes; the out, inout and workspace tensors where the kernel did not fail.
+        """
+        if request.is_empty:
+            return ()
+        _check(self._library.kernel(request.entry), request)
+        memory = launch_memory(request)
+        ended = run_isolated(
+            self._library, self._variables, request, memory, self._config.settings, notes=notes
+        )
+        reader = FindingReader(library=self._library, request=request, memory=memory)
+        found = without_effects([reader.read(one) for one in found_of(notes.findings)])
+        if not isinstance(ended, Failure):
+            return found
+        access_text = self._access_text(request, memory, ended)
+        what = what_happened(ended, access_text, self._config.timeout_s)
+        failed = reader.read_failure(ended, what)
+        return found if explains(found, failed) else (*found, failed)
+
+    def _access_text(
+        self, request: LaunchRequest, memory: LaunchMemory, ended: Failure
+    ) -> AccessText:
+        return AccessText(
             memory=memory,
             mapped=ended.mapped,
             left_out=self._left_out(request),
             poison=self._config.poison,
         )
-        timeout_s = self._config.timeout_s
-        raise error(failure_text(request.entry, ended, access_text, place, timeout_s))
 
     def _left_out(self, request: LaunchRequest) -> list[str]:
         """Return the names of operands that a launch has no memory of."""

@@ -11,6 +11,7 @@ from math import prod
 from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory, Span
+from paged.kernel.backends.notes import Notes
 from paged.kernel.backends.server import Server, ServerLost
 from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.sparse_copy import LARGE_BYTES, PAGE_BYTES, copy_in, copy_out
@@ -38,19 +39,22 @@ def run_isolated(
     request: LaunchRequest,
     memory: LaunchMemory,
     settings: Settings,
+    *,
+    notes: Notes | None = None,
 ) -> Failure | tuple[Counts, ...]:
     """Run a launch in a child process; return how it failed, or an observed one's counts.
 
-    Mutates the tensors that the kernel writes, and the variables, after success only.
+    Mutates the tensors that the kernel writes, and the variables, after success only; the notes of
+    a sanitized launch in any case.
     Raises KernelRunError where no process can be had. Where that is since files of the cache are
     gone, they are compiled again first.
     """
     try:
-        return _run(library, variables, request, memory, settings)
+        return _run(library, variables, request, memory, settings, notes=notes)
     except ServerLost:
         if not library.restore():
             raise
-    return _run(library, variables, request, memory, settings)
+    return _run(library, variables, request, memory, settings, notes=notes)
 
 
 def _run(
@@ -59,8 +63,10 @@ def _run(
     request: LaunchRequest,
     memory: LaunchMemory,
     settings: Settings,
+    *,
+    notes: Notes | None,
 ) -> Failure | tuple[Counts, ...]:
-    image, regions = pack(library, variables.pack(), request, memory, settings)
+    image, regions = pack(library, variables.pack(), request, memory, settings, notes=notes)
     order = Order(
         num_control_bytes=len(image),
         num_workers=min(settings.num_workers, prod(request.grid)),
@@ -77,6 +83,8 @@ def _run(
         if answer.status < 0:
             raise ServerLost(f"cannot start a launch: {answer.message.decode()}")
         failure = _outcome(answer.status, server, regions)
+        if notes is not None:
+            notes.read_back(server.arena)
         if failure is None:
             _bring_back(server, variables, memory, regions)
         counts = _counts(server, len(memory.extents)) if settings.is_observed else ()
@@ -90,6 +98,8 @@ def pack(
     request: LaunchRequest,
     memory: LaunchMemory,
     settings: Settings,
+    *,
+    notes: Notes | None = None,
 ) -> tuple[bytearray, list[Region]]:
     """Return the arena's first bytes, and the regions behind them."""
     control = Control(
@@ -110,15 +120,20 @@ def pack(
         places.append(ArgumentBytes(offset=at, num_bytes=argument.nbytes))
         at += argument.nbytes
     control.variables_offset = at
-    control.num_bytes = at + len(variables)
+    at += len(variables)
+    operands = memory.operands()
+    if notes is not None:
+        names = [extent.pointer.operand for extent in memory.extents]
+        at = notes.place(control, operands, names, at)
+    control.num_bytes = at
     regions = list(_regions(memory.spans, _up(control.num_bytes, PAGE_BYTES), settings))
     image = bytearray(control.num_bytes)
     parts = [(0, bytes(control)), (control.variables_offset, variables)]
     parts += [(control.regions_offset, b"".join(map(bytes, regions)))]
-    parts += [(control.operands_offset, bytes(memory.operands()))]
+    parts += [(control.operands_offset, bytes(operands))]
     parts += [(control.arguments_offset, b"".join(map(bytes, places)))]
     parts += [(p.offset, a.tobytes()) for p, a in zip(places, request.arguments, strict=True)]
-    for offset, data in parts:
+    for offset, data in (*parts, *(() if notes is None else notes.parts())):
         image[offset : offset + len(data)] = data
     return image, regions
 

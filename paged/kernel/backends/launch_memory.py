@@ -125,6 +125,7 @@ def _fill(row: Operand, extent: Extent, extents: Sequence[Extent]) -> None:
     row.argument = pointer.argument_index
     row.argument_offset = pointer.offset_bytes
     row.is_poisoned = starts_undefined and tensor.dim() <= MAX_AXES
+    row.is_written = extent.is_written
     row.element_bytes = tensor.element_size()
     row.num_bytes = extent.end - extent.begin
     row.origin = extent.begin

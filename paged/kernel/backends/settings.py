@@ -15,6 +15,8 @@ class Settings:
     Attributes:
         seed: 64 bits; counts only where is_seeded.
         is_observed: the kernel tells of its accesses, and they are counted.
+        is_sanitized: it tells of them, and they are judged; all blocks run on one OS thread.
+        refuses_waits: a block that waits for another fails.
 
     """
 
@@ -25,3 +27,5 @@ class Settings:
     timeout_s: float
     guard: Guard
     is_observed: bool
+    is_sanitized: bool = False
+    refuses_waits: bool = False

@@ -1,6 +1,6 @@
 """What Python and the interpreter's runtime tell each other, in C's layout.
 
-The counterparts are `kernels_cu/interpret/runtime/{launch,control,report}.h`.
+The counterparts are `kernels_cu/interpret/runtime/{launch,control,report,findings}.h`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from paged.kernel.launch import LaunchRequest
 MAX_AXES = 12
 MAX_WRITABLE_RANGES = 4
 MAX_FRAMES = 24
+MAX_FINDINGS = 32
+MAX_FINDING_FRAMES = 12
 
 
 class Range(Structure):
@@ -61,6 +63,8 @@ class Request(Structure):
         ("poison", c_uint32),
         ("num_workers", c_uint32),
         ("is_observed", c_uint32),
+        ("is_sanitized", c_uint32),
+        ("refuses_waits", c_uint32),
     ]
 
 
@@ -75,6 +79,8 @@ def launch_fields(request: LaunchRequest, settings: Settings) -> dict[str, Any]:
         "poison": settings.poison,
         "num_workers": settings.num_workers,
         "is_observed": settings.is_observed,
+        "is_sanitized": settings.is_sanitized,
+        "refuses_waits": settings.refuses_waits,
     }
 
 
@@ -120,6 +126,9 @@ class Operand(Structure):
         ("origin", c_uint64),
         ("sizes", c_int64 * MAX_AXES),
         ("strides", c_int64 * MAX_AXES),
+        ("defined_offset", c_uint64),
+        ("has_defined", c_uint32),
+        ("is_written", c_uint32),
         ("counts", Counts),
     ]
 
@@ -168,14 +177,54 @@ class Control(Structure):
         ("num_operands", c_uint32),
         ("num_arguments", c_uint32),
         ("is_observed", c_uint32),
+        ("is_sanitized", c_uint32),
+        ("refuses_waits", c_uint32),
+        ("unused", c_uint32),
         ("regions_offset", c_uint64),
         ("operands_offset", c_uint64),
         ("arguments_offset", c_uint64),
+        ("findings_offset", c_uint64),
         ("variables_offset", c_uint64),
         ("num_variable_bytes", c_uint64),
         ("child", c_int32),
         ("has_finished", c_uint32),
         ("report", Report),
+    ]
+
+
+class Actor(Structure):
+    """A thread of the grid, by linear indices."""
+
+    _fields_ = [("block", c_uint32), ("thread", c_uint32)]
+
+
+class Finding(Structure):
+    """What a sanitized launch found at one place."""
+
+    _fields_ = [
+        ("kind", c_uint32),
+        ("space", c_uint32),
+        ("operand", c_uint32),
+        ("num_bytes", c_uint32),
+        ("offset", c_int64),
+        ("is_write", c_uint32),
+        ("has_other", c_uint32),
+        ("is_other_write", c_uint32),
+        ("num_frames", c_uint32),
+        ("actor", Actor),
+        ("other", Actor),
+        ("frames", c_uint64 * MAX_FINDING_FRAMES),
+        ("other_frame", c_uint64),
+    ]
+
+
+class Findings(Structure):
+    """All that a sanitized launch found."""
+
+    _fields_ = [
+        ("num_findings", c_uint32),
+        ("num_left_out", c_uint32),
+        ("found", Finding * MAX_FINDINGS),
     ]
 
 

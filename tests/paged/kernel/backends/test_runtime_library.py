@@ -13,11 +13,24 @@ from paged.errors import KernelCompileError
 from paged.kernel.backends import runtime_library
 from paged.kernel.backends.host_compiler import HostCompiler, find_compiler
 from paged.kernel.backends.runtime_library import INTERPRET_DIR, load_runtime
-from paged.kernel.backends.structures import Control, Module, Operand, Region, Report, Request
+from paged.kernel.backends.structures import (
+    Control,
+    Finding,
+    Findings,
+    Module,
+    Operand,
+    Region,
+    Report,
+    Request,
+)
 from tests.helpers.checked_files import is_whole
 
-LAYOUTS = (Control, Module, Operand, Region, Report, Request)
-INCLUDES = '#include "runtime/control.h"\nusing namespace paged_interpret;\n'
+LAYOUTS = (Control, Finding, Findings, Module, Operand, Region, Report, Request)
+INCLUDES = """
+#include "runtime/control.h"
+#include "runtime/findings.h"
+using namespace paged_interpret;
+"""
 
 
 def test_the_runtime_is_loaded_once() -> None:

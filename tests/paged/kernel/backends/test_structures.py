@@ -21,6 +21,8 @@ SETTINGS = Settings(
     timeout_s=12.0,
     guard="end",
     is_observed=True,
+    is_sanitized=True,
+    refuses_waits=True,
 )
 
 
@@ -29,4 +31,4 @@ def test_a_launch_and_how_it_is_interpreted(kind: Any) -> None:
     told = kind(**launch_fields(REQUEST, SETTINGS))
     assert (tuple(told.grid), tuple(told.block), told.shared_bytes) == ((2, 3, 4), (5, 6, 7), 8)
     assert (told.seed, told.is_seeded, told.poison, told.num_workers) == (9, 1, 10, 11)
-    assert told.is_observed == 1
+    assert (told.is_observed, told.is_sanitized, told.refuses_waits) == (1, 1, 1)

@@ -1,0 +1,74 @@
+// Which accesses of a launch are ordered: by barriers, warp barriers, and fences with atomics.
+//
+// Time is a count of the block's synchronisations, its stamp. An access is ordered before a thread
+// if a barrier lay between them, or a chain of fence, atomic, atomic, fence. Blocks run one after
+// another, so that stamps of different blocks never mix. Only __syncwarp and barriers of the block
+// order memory: shuffles, votes and matrix instructions do not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "block.h"
+#include "shadow.h"
+
+namespace paged_interpret {
+
+// Accesses by block: of each thread, those up to a stamp.
+using Stamps = std::vector<uint32_t>;
+using View = std::map<uint32_t, std::shared_ptr<const Stamps>>;
+using SharedView = std::shared_ptr<const View>;
+
+class Ordering {
+public:
+    void begin_block(uint32_t block, unsigned num_threads);
+    // All threads of the block, or some lanes of a warp, have met at a barrier.
+    void meet_block();
+    void meet_lanes(unsigned warp, unsigned lanes, bool is_whole_warp);
+    // A thread passed a fence, which may order memory for its own block only.
+    void fence(unsigned thread, bool is_of_device);
+    // A thread's atomic tells what its fences have ordered, and hears what others told there.
+    void meet_at_address(unsigned thread, uint64_t address, bool is_shared_memory);
+
+    uint32_t now() const { return now_; }
+    uint32_t block() const { return block_; }
+    // Whether an access of this block, or an earlier one's of shared memory, is ordered before the
+    // thread.
+    bool is_ordered(const Record& record, unsigned thread) const {
+        return record.stamp <= floor_ || record.thread == thread || is_met(record, thread);
+    }
+    // The same for memory that blocks share.
+    bool is_ordered_in_grid(const Record& record, unsigned thread) const {
+        return record.block == block_ ? is_ordered(record, thread) : is_seen(record, thread);
+    }
+
+private:
+    struct LaneView {
+        SharedView seen;     // ordered before the lane
+        SharedView pending;  // told by an atomic, ordered after the next fence
+        SharedView fenced;   // told to others by the next atomic
+        SharedView fenced_in_block;  // the same, if it is one on shared memory
+    };
+
+    bool is_met(const Record& record, unsigned thread) const;
+    bool is_seen(const Record& record, unsigned thread) const;
+    void share(unsigned begin, unsigned end, unsigned lanes);
+    uint32_t& met(unsigned warp, unsigned a, unsigned b) {
+        return met_[(warp * kWarpSize + a) * kWarpSize + b];
+    }
+
+    uint32_t now_ = 1;
+    uint32_t block_ = 0;
+    unsigned num_threads_ = 0;
+    uint32_t floor_ = 0;  // stamp of the last barrier of the block
+    uint32_t warp_floors_[kMaxWarps] = {};
+    bool has_fences_ = false;
+    std::vector<uint32_t> met_;  // by pairs of lanes: stamp of their last barrier of part of a warp
+    std::vector<LaneView> lanes_;
+    std::unordered_map<uint64_t, SharedView> told_;  // by address of an atomic
+};
+
+}  // namespace paged_interpret

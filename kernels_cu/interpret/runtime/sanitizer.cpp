@@ -1,0 +1,237 @@
+// Judging accesses.
+#include "sanitizer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "../device.h"
+#include "../dynamic_shared.h"
+
+namespace paged_interpret {
+
+__thread Sanitizer* current_sanitizer = nullptr;
+
+namespace {
+
+unsigned current_thread() {
+    return current_lane->warp_index * kWarpSize + current_lane->lane_index;
+}
+
+// A frame of the kernel's library: a return address may be the next line's.
+uint64_t frame_of(const Request& request, const void* place) {
+    return reinterpret_cast<uint64_t>(place) - 1 - request.module->base;
+}
+
+Record record_of(const Ordering& ordering, const Request& request, const MemoryAccess& access,
+                 uint8_t mask) {
+    return Record{ordering.now(),
+                  ordering.block(),
+                  static_cast<uint32_t>(frame_of(request, access.place)),
+                  static_cast<uint16_t>(current_thread()),
+                  mask,
+                  access.is_atomic};
+}
+
+}  // namespace
+
+Sanitizer::Sanitizer(const Request& request, const Tables& tables)
+    : request_(request),
+      findings_(*reinterpret_cast<Findings*>(tables.base + tables.control->findings_offset)),
+      operands_(tables),
+      shared_shadow_(request.module->tls_bytes) {}
+
+void Sanitizer::begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared) {
+    ordering_.begin_block(static_cast<uint32_t>(index), num_threads);
+    ++block_serial_;
+    shared_begin_ = reinterpret_cast<uint64_t>(shared.begin());
+    shared_bytes_ = request_.module->tls_bytes;
+    dynamic_begin_ = shared.dynamic() == nullptr ? shared_begin_ + shared_bytes_
+                                                 : reinterpret_cast<uint64_t>(shared.dynamic());
+}
+
+void Sanitizer::see(const MemoryAccess& access) {
+    if (is_shared(access.address)) {
+        see_shared(access);
+    } else if (operands_.is_near(access.address)) {
+        see_operand(access);
+    }
+}
+
+void Sanitizer::fence(bool is_of_device) { ordering_.fence(current_thread(), is_of_device); }
+
+void Sanitizer::see_operand(const MemoryAccess& access) {
+    const uint64_t last = access.address + std::max<uint64_t>(access.num_bytes, 1) - 1;
+    const OperandMap::Place* place = operands_.find(access.address);
+    const bool is_inside = place != nullptr && operands_.find(last) == place;
+    const OperandMap::Place& meant = is_inside ? *place : operands_.nearest(access.address);
+    const Spot spot{access, Space::operand, meant.index,
+                    static_cast<int64_t>(access.address - meant.begin)};
+    if (!is_inside) {
+        report(FindingKind::out_of_bounds, spot, nullptr, false);
+        return;
+    }
+    const OperandMap::Room& room = *operands_.room_of(access.address);
+    if (access.is_write && meant.operand->is_written == 0) {
+        report(FindingKind::write_to_input, spot, nullptr, false);
+        return;
+    }
+    if (access.is_atomic) {
+        ordering_.meet_at_address(current_thread(), access.address, false);
+    }
+    if (meant.defined != nullptr) judge_definition(spot, meant.defined + spot.offset);
+    if (room.is_written) judge_words(spot, room.shadow, access.address - room.begin);
+}
+
+void Sanitizer::judge_definition(const Spot& spot, char* defined) {
+    const size_t num_bytes = spot.access.num_bytes;
+    if (spot.access.is_read && std::memchr(defined, 0, num_bytes) != nullptr) {
+        report(FindingKind::undefined_read, spot, nullptr, false);
+    }
+    if (spot.access.is_write) std::memset(defined, 1, num_bytes);
+}
+
+Sanitizer::Spot Sanitizer::shared_spot(const MemoryAccess& access) const {
+    const bool is_dynamic = access.address >= dynamic_begin_ &&
+                            access.address < dynamic_begin_ + kMaxDynamicSharedBytes;
+    const uint64_t begin = is_dynamic ? dynamic_begin_ : shared_begin_;
+    return Spot{access, is_dynamic ? Space::dynamic_shared : Space::static_shared, 0,
+                static_cast<int64_t>(access.address - begin)};
+}
+
+void Sanitizer::see_shared(const MemoryAccess& access) {
+    const Spot spot = shared_spot(access);
+    const uint64_t end = static_cast<uint64_t>(spot.offset) + access.num_bytes;
+    if (spot.space == Space::dynamic_shared && end > request_.shared_bytes) {
+        report(FindingKind::out_of_bounds, spot, nullptr, false);
+        return;
+    }
+    if (access.is_atomic) ordering_.meet_at_address(current_thread(), access.address, true);
+    judge_words(spot, shared_shadow_, access.address - shared_begin_);
+}
+
+// Calls visit(cell, bytes of it) for each word of an access.
+template <class Visit>
+void Sanitizer::for_each_word(const Spot& spot, uint64_t offset, const Shadow& shadow,
+                              Visit visit) {
+    const uint64_t end = offset + spot.access.num_bytes;
+    for (uint64_t at = offset; at < end;) {
+        const uint64_t begin = at % Shadow::kWordBytes;
+        const uint64_t stop = std::min(Shadow::kWordBytes, begin + (end - at));
+        visit(shadow.cell(at), static_cast<uint8_t>((1u << stop) - (1u << begin)));
+        at += stop - begin;
+    }
+}
+
+void Sanitizer::judge_words(const Spot& spot, const Shadow& shadow, uint64_t offset) {
+    Record own = record_of(ordering_, request_, spot.access, 0);
+    for_each_word(spot, offset, shadow, [&](Cell& cell, uint8_t mask) {
+        own.mask = mask;
+        if (spot.space != Space::operand && !judge_shared_word(spot, cell, mask)) return;
+        judge_word(spot, cell, own);
+    });
+}
+
+// Shared memory: whether a byte was written by this block, or will be by a copy on its way. Returns
+// false where it will: all other conflicts follow from that.
+bool Sanitizer::judge_shared_word(const Spot& spot, Cell& cell, uint8_t mask) {
+    if (cell.defined_block != block_serial_) {
+        cell.defined_block = block_serial_;
+        cell.defined = cell.in_flight = 0;
+    }
+    if ((cell.in_flight & mask) != 0) {
+        report(FindingKind::copy_in_flight, spot, &cell.write, true);
+        return false;
+    }
+    if (spot.access.is_read && (mask & ~cell.defined) != 0) {
+        report(FindingKind::undefined_read, spot, nullptr, false);
+    }
+    if (spot.access.is_write) cell.defined |= mask;
+    return true;
+}
+
+void Sanitizer::judge_word(const Spot& spot, Cell& cell, const Record& own) {
+    const bool is_shared = spot.space != Space::operand;
+    if (conflicts(cell.write, own, is_shared)) {
+        report(FindingKind::race, spot, &cell.write, true);
+    }
+    if (!spot.access.is_write) {
+        remember_read(cell, own, is_shared);
+        return;
+    }
+    for (Record& read : cell.reads) {
+        if (conflicts(read, own, is_shared)) report(FindingKind::race, spot, &read, false);
+        read.mask &= static_cast<uint8_t>(~own.mask);
+    }
+    const bool is_again = cell.write.thread == own.thread && cell.write.stamp == own.stamp;
+    const uint8_t before = is_again ? cell.write.mask : 0;
+    cell.write = own;
+    cell.write.mask |= before;
+}
+
+// Two readers are enough: whoever writes later is another thread than one of them.
+void Sanitizer::remember_read(Cell& cell, const Record& own, bool is_shared) const {
+    for (Record& read : cell.reads) {
+        const bool is_own = read.thread == own.thread && read.block == own.block;
+        if (read.mask != 0 && !is_own && !is_ordered(read, own.thread, is_shared)) continue;
+        const uint8_t before = is_own && read.stamp == own.stamp ? read.mask : 0;
+        read = own;
+        read.mask |= before;
+        return;
+    }
+}
+
+bool Sanitizer::is_ordered(const Record& record, unsigned thread, bool is_shared) const {
+    return is_shared ? ordering_.is_ordered(record, thread)
+                     : ordering_.is_ordered_in_grid(record, thread);
+}
+
+bool Sanitizer::conflicts(const Record& earlier, const Record& own, bool is_shared) const {
+    if ((earlier.mask & own.mask) == 0) return false;
+    if (earlier.is_atomic != 0 && own.is_atomic != 0) return false;
+    return !is_ordered(earlier, own.thread, is_shared);
+}
+
+void Sanitizer::begin_copy(const MemoryAccess& access) {
+    see(access);
+    const Spot spot = shared_spot(access);
+    for_each_word(spot, access.address - shared_begin_, shared_shadow_,
+                  [](Cell& cell, uint8_t mask) { cell.in_flight |= mask; });
+}
+
+void Sanitizer::end_copy(const MemoryAccess& access) {
+    const Spot spot = shared_spot(access);
+    for_each_word(spot, access.address - shared_begin_, shared_shadow_,
+                  [](Cell& cell, uint8_t mask) {
+                      cell.in_flight &= static_cast<uint8_t>(~mask);
+                  });
+    see(access);
+}
+
+void Sanitizer::report(FindingKind kind, const Spot& spot, const Record* other,
+                       bool is_other_write) {
+    const uint64_t place = reinterpret_cast<uint64_t>(spot.access.place);
+    const uint64_t key = mix(place) ^ mix(static_cast<uint64_t>(kind) << 32 | spot.operand);
+    if (!reported_.insert(key).second) return;
+    if (findings_.num_findings == kMaxFindings) {
+        ++findings_.num_left_out;
+        return;
+    }
+    Finding& finding = findings_.found[findings_.num_findings];
+    finding.kind = kind;
+    finding.space = spot.space;
+    finding.operand = spot.operand;
+    finding.num_bytes = static_cast<uint32_t>(spot.access.num_bytes);
+    finding.offset = spot.offset;
+    finding.is_write = spot.access.is_write;
+    finding.actor = Actor{ordering_.block(), current_thread()};
+    finding.num_frames = record_calls(frame_of(request_, spot.access.place), finding.frames);
+    finding.has_other = other != nullptr;
+    if (other != nullptr) {
+        finding.is_other_write = is_other_write;
+        finding.other = Actor{other->block, other->thread};
+        finding.other_frame = other->place;
+    }
+    ++findings_.num_findings;
+}
+
+}  // namespace paged_interpret

@@ -1,0 +1,216 @@
+"""From what the interpreter's runtime found to findings: names, indices, lines and words."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paged.kernel.backends import structures
+from paged.kernel.backends.failure_text import (
+    FAULT,
+    MESSAGE,
+    STOPPED,
+    STRAY_WRITE,
+    Failure,
+)
+from paged.kernel.backends.kernel_library import KernelLibrary
+from paged.kernel.backends.launch_memory import Extent, LaunchMemory
+from paged.kernel.backends.symbolizer import source_line
+from paged.kernel.finding import Finding, Kind, Place, Triple
+from paged.kernel.launch import LaunchRequest
+
+WARP_SIZE = 32
+OPERAND, STATIC_SHARED = 0, 1
+OUT_OF_BOUNDS, WRITE_TO_INPUT, UNDEFINED_READ, RACE, COPY_IN_FLIGHT = 1, 2, 3, 4, 5
+
+_MESSAGES: tuple[tuple[str, Kind], ...] = (
+    ("divergent barrier", "divergent_barrier"),
+    ("barrier that not all threads reach", "divergent_barrier"),
+    ("divergent collective", "divergent_collective"),
+    ("deadlock", "deadlock"),
+    ("waits for another block", "waits_for_block"),
+    ("the thread ended with", "copy_never_waited"),
+    ("the block wrote", "out_of_bounds"),
+    ("assertion", "assertion"),
+    ("__trap()", "assertion"),
+)
+"""How the runtime's own messages begin."""
+
+
+def found_of(findings: structures.Findings) -> list[structures.Finding]:
+    """Return what a launch found, in the order of its accesses."""
+    return list(findings.found[: findings.num_findings])
+
+
+def without_effects(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Leave out what follows from another fault at the same lines.
+
+    A copy that nobody waits for makes races, and a race makes reads of undefined memory.
+    """
+    copies = _lines([one for one in found if one.kind == "copy_not_waited"])
+    kept = [one for one in found if not (_is_race(one) and _lines([one]) <= copies)]
+    raced = _lines([one for one in kept if _is_race(one)])
+    return tuple(
+        one for one in kept if not (one.kind.startswith("uninitialized") and _lines([one]) <= raced)
+    )
+
+
+def _is_race(finding: Finding) -> bool:
+    return finding.kind.endswith("_race")
+
+
+def _lines(found: Sequence[Finding]) -> set[tuple[str | None, int | None]]:
+    places = [place for one in found for place in (one.place, one.other) if place is not None]
+    return {(place.file, place.line) for place in places}
+
+
+def explains(found: Sequence[Finding], failed: Finding) -> bool:
+    """Whether a failure is what some access that was found is bound to end in."""
+    ends = ("out_of_bounds", "write_to_input")
+    return failed.kind in ends and any(finding.kind in ends for finding in found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingReader:
+    """Reads the findings of one launch."""
+
+    library: KernelLibrary
+    request: LaunchRequest
+    memory: LaunchMemory
+
+    def read(self, found: structures.Finding) -> Finding:
+        """Return a finding of the sanitizer's."""
+        operand, index, where = self._where(found)
+        return Finding(
+            kind=self._kind(found),
+            kernel=self.request.entry,
+            message=self._message(found, where),
+            place=self._place(found.actor, found.frames[: found.num_frames]),
+            operand=operand,
+            index=index,
+            other=self._place(found.other, [found.other_frame]) if found.has_other else None,
+        )
+
+    def read_failure(self, failure: Failure, message: str) -> Finding:
+        """Return what ended a launch as a finding, with what happened in words."""
+        report = failure.report
+        if report is None:
+            return Finding(kind="crash", kernel=self.request.entry, message=message, place=Place())
+        file, line = self.library.place(report) or (None, None)
+        place = Place(
+            file=file,
+            line=line,
+            block=None if report.failure == STRAY_WRITE else _triple(report.block),
+            thread=_triple(report.thread) if report.has_lane else None,
+        )
+        kind = self._failure_kind(report)
+        return Finding(kind=kind, kernel=self.request.entry, message=message, place=place)
+
+    def _kind(self, found: structures.Finding) -> Kind:
+        is_operand = found.space == OPERAND
+        if found.kind == UNDEFINED_READ and is_operand:
+            is_input = self._extent(found).pointer.intent == "in"
+            return "unlisted_slot" if is_input else "uninitialized_read"
+        if found.kind == RACE:
+            a, b = found.actor, found.other
+            if a.block == b.block and a.thread // WARP_SIZE == b.thread // WARP_SIZE:
+                return "warp_race"
+            return "global_race" if is_operand else "shared_race"
+        kinds: dict[int, Kind] = {
+            OUT_OF_BOUNDS: "out_of_bounds",
+            WRITE_TO_INPUT: "write_to_input",
+            UNDEFINED_READ: "uninitialized_shared",
+            COPY_IN_FLIGHT: "copy_not_waited",
+        }
+        return kinds[found.kind]
+
+    def _failure_kind(self, report: structures.Report) -> Kind:
+        if report.failure == MESSAGE:
+            return kind_of_message(report.text.decode(errors="replace"))
+        if report.failure == STOPPED:
+            return "timeout"
+        if report.failure == STRAY_WRITE:
+            return "out_of_bounds"
+        if report.failure == FAULT and report.signal == signal.SIGILL:
+            return "misaligned"
+        return "out_of_bounds" if report.failure == FAULT and report.has_address else "crash"
+
+    def _where(self, found: structures.Finding) -> tuple[str | None, tuple[int, ...] | None, str]:
+        """Return operand and index of an access, and a text for both."""
+        if found.space != OPERAND:
+            kind = "static" if found.space == STATIC_SHARED else "dynamic"
+            return None, None, f"byte {found.offset} of {kind} shared memory"
+        extent = self._extent(found)
+        name, tensor = extent.pointer.operand, extent.pointer.tensor
+        offset = int(found.offset)
+        elements = offset // tensor.element_size()
+        if not 0 <= offset < extent.end - extent.begin:
+            past = offset - (extent.end - extent.begin)
+            side = f"{past} bytes past the end" if past >= 0 else f"{-offset} bytes before"
+            return name, None, f"{name}[{elements}] in memory order, {side} of the operand"
+        index = index_of(elements, tensor.shape, tensor.stride())
+        if index is None:
+            return name, None, f"memory between elements of {name}, {offset} bytes in"
+        return name, index, f"{name}[{', '.join(map(str, index))}]"
+
+    def _extent(self, found: structures.Finding) -> Extent:
+        return self.memory.extents[int(found.operand)]
+
+    def _message(self, found: structures.Finding, where: str) -> str:
+        verb = "writes" if found.is_write else "reads"
+        what = f"{verb} {where}"
+        if found.kind == UNDEFINED_READ:
+            intent = self._extent(found).pointer.intent
+            is_input = found.space == OPERAND and intent == "in"
+            return what + (", which no table names" if is_input else ", which nobody wrote")
+        if found.kind == WRITE_TO_INPUT:
+            return f"{what}, which is declared in"
+        if not found.has_other:
+            return what
+        before = "wrote" if found.is_other_write else "read"
+        other = self._place(found.other, [found.other_frame])
+        if found.kind == COPY_IN_FLIGHT:
+            return f"{what} while an asynchronous copy is on its way there, issued at {other}"
+        return f"{what}, which another thread {before} with nothing in between ({other})"
+
+    def _place(self, actor: structures.Actor, frames: Sequence[int]) -> Place:
+        source = self.library.source
+        labels = {source.label, *source.headers, *map(str, source.files)}
+        file, line = source_line(self.library.loaded.path, frames, labels) or (None, None)
+        return Place(
+            file=file,
+            line=line,
+            block=_unravel(actor.block, self.request.grid),
+            thread=_unravel(actor.thread, self.request.block),
+        )
+
+
+def kind_of_message(text: str) -> Kind:
+    """Return what a message of the runtime's own is about."""
+    for start, kind in _MESSAGES:
+        if text.startswith(start):
+            return kind
+    return "misaligned" if "misaligned" in text else "crash"
+
+
+def _unravel(number: int, sizes: tuple[int, int, int]) -> Triple:
+    x, y, _ = sizes
+    return number % x, number // x % y, number // x // y
+
+
+def _triple(values: Sequence[int]) -> Triple:
+    x, y, z = values
+    return x, y, z
+
+
+def index_of(offset: int, shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the index of the element so many elements behind the first; None between elements."""
+    index = [0] * len(shape)
+    for axis in sorted(range(len(shape)), key=lambda i: -strides[i]):
+        if strides[axis] == 0:
+            continue
+        index[axis], offset = divmod(offset, strides[axis])
+        if index[axis] >= shape[axis]:
+            return None
+    return tuple(index) if offset == 0 else None

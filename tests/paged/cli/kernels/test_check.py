@@ -1,0 +1,40 @@
+"""`paged kernels check` says what a sanitizer finds, with an exit status to go by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paged.cli.main import main
+from tests.helpers.printed import lines
+
+
+def test_a_shipped_kernel_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "check", "copy_blocks=simple", "--problem", "tokens1"]) == 0
+    printed = lines(capsys)
+    assert printed[0].startswith("copy_blocks=simple")
+    assert all(line.startswith("  clean ") for line in printed[1:-1])
+    assert printed[-1].endswith("calls, 0 findings")
+
+
+def test_a_fault_is_printed_and_is_exit_status_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["kernels", "new", "mine", "--op", "copy_blocks"])
+    source = Path("mine.cu").read_text()
+    wrong = "  const_cast<long long&>(p.pairs[0]) = 0;\n  const "
+    Path("mine.cu").write_text(source.replace("  const ", wrong, 1))
+    capsys.readouterr()
+    assert main(["kernels", "check", "mine.cu", "--problem", "tokens13"]) == 1
+    printed = lines(capsys)
+    assert printed[1].startswith("  FOUND ")
+    assert "write_to_input: kernel copy_blocks_mine writes pairs[0, 0]" in printed[2]
+    assert "mine.cu:" in printed[2]
+
+
+def test_what_cannot_run_is_exit_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "check", "copy_blocks=simple", "--problem", "no such"]) == 2
+    assert main(["kernels", "check", "missing.cu"]) == 2
+    assert "no such" in capsys.readouterr().err

@@ -1,0 +1,150 @@
+"""Sanitized calls: what they give where nothing is wrong, and what they say of what is."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from paged.errors import OperandError, SanitizerError
+from paged.kernel.call import Interpret, kernel_call
+from paged.kernel.finding import Finding
+from paged.kernel.sanitize import SanitizeConfig
+from paged.kernel.spec import KernelSpec, Launch, Operand
+
+BLOCK = 64
+LAUNCHES = (Launch(entry="k", grid=2, block=BLOCK),)
+
+
+def spec_of(body: str, *, before: str = "", launches: tuple[Launch, ...] = LAUNCHES) -> KernelSpec:
+    """Return a kernel of 128 threads that reads x, adds to z and writes y."""
+    return KernelSpec(
+        name="k",
+        source=f"""
+{before}
+extern "C" __global__ void k(const float* x, float* z, float* y, float* w) {{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  {body}
+}}
+""",
+        launches=launches,
+        operands=(
+            Operand(name="x", shape="n", dtype="float32"),
+            Operand(name="z", shape="n", dtype="float32", intent="inout"),
+            Operand(name="y", shape="n 2", dtype="float32", intent="out"),
+            Operand(name="w", shape="n", dtype="float32", intent="workspace"),
+        ),
+    )
+
+
+FILL = "y[2 * i] = x[i]; y[2 * i + 1] = z[i];"
+
+
+def call(spec: KernelSpec, interpret: Interpret = "sanitize") -> tuple[torch.Tensor, torch.Tensor]:
+    """Return y and z."""
+    z = torch.arange(128.0)
+    y = kernel_call(spec, torch.ones(128), z, interpret=interpret)
+    assert isinstance(y, torch.Tensor)
+    return y, z
+
+
+def findings(spec: KernelSpec, interpret: Interpret = "sanitize") -> tuple[Finding, ...]:
+    """Return what is found."""
+    with pytest.raises(SanitizerError) as raised:
+        call(spec, interpret)
+    return raised.value.findings
+
+
+def test_a_clean_call_gives_what_a_plain_one_gives() -> None:
+    spec = spec_of(FILL + " z[i] += 1.0f;")
+    y, z = call(spec)
+    plain_y, plain_z = call(spec, interpret=True)
+    assert torch.equal(y, plain_y)
+    assert torch.equal(z, plain_z)
+
+
+def test_a_call_with_findings_changes_nothing() -> None:
+    z = torch.arange(128.0)
+    with pytest.raises(SanitizerError):
+        kernel_call(spec_of(FILL + " z[i] = x[i + 1];"), torch.ones(128), z, interpret="sanitize")
+    assert torch.equal(z, torch.arange(128.0))
+
+
+def test_a_finding_names_operand_index_line_and_threads() -> None:
+    (found,) = findings(spec_of(FILL + "\n  z[i / 2] = 1.0f;"))
+    assert (found.kind, found.kernel, found.operand, found.index) == ("warp_race", "k", "z", (0,))
+    assert (found.place.file, found.place.line) == ("<k>", 6)
+    assert (found.place.block, found.place.thread) == ((0, 0, 0), (1, 0, 0))
+    assert found.other is not None
+    assert (found.other.line, found.other.thread) == (6, (0, 0, 0))
+    assert "z[0]" in found.message
+
+
+def test_threads_and_blocks_are_named_by_their_axes() -> None:
+    launches = (Launch(entry="k", grid=(1, 2), block=(8, 8)),)
+    body = "const int j = blockIdx.y * 64 + threadIdx.y * 8 + threadIdx.x; y[2 * j + 2] = x[j];"
+    found = findings(spec_of(body, launches=launches))[0]
+    assert (found.kind, found.operand) == ("out_of_bounds", "y")
+    assert (found.place.block, found.place.thread) == ((0, 1, 0), (7, 7, 0))
+    assert "y[256] in memory order, 0 bytes past the end" in found.message
+
+
+def test_what_one_launch_wrote_the_next_may_read() -> None:
+    launches = (Launch(entry="k", grid=2, block=64), Launch(entry="later", grid=2, block=64))
+    later = """
+extern "C" __global__ void later(const float* x, float* z, float* y, float* w) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[2 * i + 1] = w[127 - i];
+}
+"""
+    call(spec_of("w[i] = x[i]; y[2 * i] = 0.0f;", before=later, launches=launches))
+    (found,) = findings(
+        spec_of("if (i) w[i] = x[i]; y[2 * i] = 0.0f;", before=later, launches=launches)
+    )
+    assert (found.kind, found.kernel, found.operand) == ("uninitialized_read", "later", "w")
+    assert (found.index, found.line) == ((0,), 5)
+
+
+def test_an_output_that_is_not_written_everywhere() -> None:
+    spec = spec_of("if (i != 70) { y[2 * i] = x[i]; } y[2 * i + 1] = z[i];")
+    (found,) = findings(spec)
+    assert (found.kind, found.operand, found.index) == ("unwritten_output", "y", (70, 0))
+    call(spec, SanitizeConfig(partial=frozenset({"y"}), seeds=()))
+
+
+def test_results_that_depend_on_who_comes_first() -> None:
+    counter = "__device__ unsigned next;\n"
+    spec = spec_of("const int j = atomicAdd(&next, 1u); " + FILL + " z[i] = j;", before=counter)
+    (found,) = findings(spec)
+    assert (found.kind, found.operand) == ("order_dependent", "z")
+    call(spec, SanitizeConfig(seeds=()))
+
+
+def test_operands_are_checked_first() -> None:
+    with pytest.raises(OperandError):
+        kernel_call(spec_of(FILL), torch.ones(3), torch.ones(4), interpret="sanitize")
+
+
+def test_memory_between_the_elements_of_an_operand_is_out_of_bounds() -> None:
+    spec = KernelSpec(
+        name="k",
+        source="""
+extern "C" __global__ void k(const __grid_constant__ KParams p) {
+  p.y[threadIdx.x] = p.x[threadIdx.x * p.x_stride[0] + 2];
+}
+""",
+        launches=(Launch(entry="k", grid=1, block=4),),
+        operands=(
+            Operand(name="x", shape="n width", dtype="float32", strided=True),
+            Operand(name="y", shape="n", dtype="float32", intent="out"),
+        ),
+        passing="struct",
+    )
+    whole = torch.arange(12.0).view(4, 3)
+    y = kernel_call(spec, whole, interpret="sanitize")
+    assert isinstance(y, torch.Tensor)
+    assert y.tolist() == [2.0, 5.0, 8.0, 11.0]
+    with pytest.raises(SanitizerError) as raised:
+        kernel_call(spec, whole[:, :2], interpret="sanitize")
+    found = raised.value.findings[0]
+    assert (found.kind, found.operand, found.line) == ("out_of_bounds", "x", 3)
+    assert "memory between elements of x, 8 bytes in" in found.message
