@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from paged.allocator.block_table import BlockTables
 from paged.engine.engine import Engine
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
@@ -84,7 +85,7 @@ class _Watched:
     def __init__(self, scheduler: Scheduler, token_bytes: int) -> None:
         self.scheduler = scheduler
         allocator = scheduler.allocator
-        max_rows, block_size = allocator.tables.max_rows, allocator.block_size
+        max_rows = allocator.tables.max_rows
         self.meter = StepMeter(max_rows)
         self.usage = UsageMeter(max_rows)
         self.shadows: Shadows | None = None
@@ -92,9 +93,15 @@ class _Watched:
             self.shadows = Shadows(
                 allocator.tables,
                 num_blocks=allocator.num_blocks,
-                blocks_per_page=max(1, PAGE_BYTES // (token_bytes * block_size)),
+                blocks_per_page=_blocks_per_page(allocator.tables, token_bytes),
             )
         self.observers = (self.meter, self.usage, *([self.shadows] if self.shadows else []))
+
+
+def _blocks_per_page(tables: BlockTables, token_bytes: int) -> int:
+    """Blocks of a page, which holds no more than the longest sequence."""
+    num_blocks = PAGE_BYTES // (token_bytes * tables.block_size)
+    return min(max(1, num_blocks), tables.max_blocks_per_row)
 
 
 def watch_of(options: LLMConfig, model: LoadedModel) -> Watch:

@@ -14,11 +14,12 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-_KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+_KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _SCRIPTS = ("main", "view", "blocks", "requests", "charts", "shadows", "chat", "load", "page")
 
 FILES = {
     "/": "index.html",
+    "/dashboard/icon.svg": "icon.svg",
     "/dashboard/style.css": "style.css",
     **{f"/dashboard/{name}.js": f"{name}.js" for name in _SCRIPTS},
 }
