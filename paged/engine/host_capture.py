@@ -57,6 +57,11 @@ class _Recorder(TorchDispatchMode):
         self._arena = arena
         self._layers = layers
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave torch._dynamo out, which takes seconds to import: nothing compiles this."""
+        return False
+
     def __torch_dispatch__(
         self,
         func: Any,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -130,3 +132,12 @@ def test_kernels_that_are_not_the_hosts_run_as_they_are(variant: str) -> None:
         pool[0] = 7
         replay()
     assert pool[1].unique().tolist() == [7]
+
+
+def test_a_recording_does_not_import_the_compiler() -> None:
+    script = (
+        "import sys, torch; from paged.engine.host_capture import HostCapture;"
+        "x = torch.ones(3); replay = HostCapture()(lambda: x.add_(1)); replay();"
+        "assert x[0] == 3; assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
