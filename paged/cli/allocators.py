@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from paged.allocator.registry import ALLOCATORS, AllocatorKind
-from paged.cli.command import Command
+from paged.cli.command import Action
 
 UNREACHABLE = "unreachable in practice: told the output length in advance"
 
@@ -26,9 +26,4 @@ def _run(_arguments: Namespace) -> int:
     return 0
 
 
-COMMAND = Command(
-    name="allocators",
-    summary="list the allocation policies and whether a server could use them",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

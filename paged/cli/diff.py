@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.config_text import DEFAULT, parse_config
 from paged.sampling_params import SamplingParams
 
@@ -65,9 +65,4 @@ def _report(comparison: Comparison, *, num_requests: int) -> int:
     return 1
 
 
-COMMAND = Command(
-    name="diff",
-    summary="find the first value that differs between two configurations",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

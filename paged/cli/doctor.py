@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.extras import not_installed
 
 if TYPE_CHECKING:
@@ -77,9 +77,4 @@ def _print_kernels() -> None:
             print(line, flush=True)
 
 
-COMMAND = Command(
-    name="doctor",
-    summary="say which compilers, devices and backends work here, and why others do not",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

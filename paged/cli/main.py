@@ -2,58 +2,78 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
-from typing import NoReturn
+from typing import Any
 
-from paged.cli import allocators, diff, doctor, download, generate, plan, serve
 from paged.cli.command import Command
-from paged.cli.kernels import main as kernels
+from paged.cli.parser import CommandParser, add_commands
 from paged.errors import PagedError
 from paged.extras import MODEL_PACKAGES, not_installed
 
-COMMANDS: tuple[Command, ...] = (
-    *(generate.COMMAND, serve.COMMAND, diff.COMMAND, download.COMMAND, plan.COMMAND),
-    *(allocators.COMMAND, kernels.COMMAND, doctor.COMMAND),
+COMMANDS = (
+    Command(
+        name="generate", summary="generate text from a prompt", place="paged.cli.generate:ACTION"
+    ),
+    Command(
+        name="serve", summary="serve a model to OpenAI clients", place="paged.cli.serve:ACTION"
+    ),
+    Command(
+        name="diff",
+        summary="find the first value that differs between two configurations",
+        place="paged.cli.diff:ACTION",
+    ),
+    Command(
+        name="download",
+        summary="fetch a model that paged knows by name, and print where it is",
+        place="paged.cli.download:ACTION",
+    ),
+    Command(
+        name="plan",
+        summary="say what fits on a GPU: weights, KV blocks, and sequences for each allocator",
+        place="paged.cli.plan:ACTION",
+    ),
+    Command(
+        name="allocators",
+        summary="list the allocation policies and whether a server could use them",
+        place="paged.cli.allocators:ACTION",
+    ),
+    Command(
+        name="kernels",
+        summary="list, show, write, try, check, time and compile CUDA kernels",
+        place="paged.cli.kernels.main:ACTION",
+    ),
+    Command(
+        name="doctor",
+        summary="say which compilers, devices and backends work here, and why others do not",
+        place="paged.cli.doctor:ACTION",
+    ),
 )
 
 
-class OneLineParser(ArgumentParser):
-    """A parser whose errors take one line, with no usage text before it."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the message and where to find help, then exit with status 2."""
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
-
-
-def build_parser(arguments: Sequence[str]) -> ArgumentParser:
-    """Build the parser of `paged`, with the flags of the one subcommand that is called.
-
-    The others' flags would cost their imports: torch, for some.
-    """
-    called = next((a for a in arguments if not a.startswith("-")), None)
-    parser = OneLineParser(prog="paged", description="KV-cache memory for LLM inference.")
-    parser.add_argument("--version", action="version", version=f"paged {_version()}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in COMMANDS:
-        subparser = subparsers.add_parser(
-            command.name, help=command.summary, description=command.summary
-        )
-        if command.name == called:
-            command.add_arguments(subparser)
-        subparser.set_defaults(command=command)
+def _build_parser() -> CommandParser:
+    """Build the parser of `paged`; the modules of its commands are imported when it parses."""
+    parser = CommandParser(prog="paged", description="KV-cache memory for LLM inference.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    add_commands(parser, COMMANDS, is_required=False)
     return parser
 
 
-def _version() -> str:
-    try:
-        return version("paged")
-    except PackageNotFoundError:
-        return "from source, not installed"
+class _Version(argparse.Action):
+    """Looks the version up only where it is asked for: the import takes as long as all others."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print the version and exit."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"paged {version('paged')}")
+        except PackageNotFoundError:
+            print("paged from source, not installed")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,13 +107,12 @@ def _discard_unread() -> None:
 
 def _run(given: Sequence[str]) -> int:
     try:
-        parser = build_parser(given)
-        parsed = parser.parse_args(given)
-        command: Command | None = getattr(parsed, "command", None)
-        if command is None:
+        parser = _build_parser()
+        parsed = parser.parse(given)
+        if parsed.run is None:
             parser.print_help()
             return 0
-        return command.run(parsed)
+        return parsed.run(parsed)
     except PagedError as error:
         return _refuse(given, str(error))
     except ModuleNotFoundError as error:

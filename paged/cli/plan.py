@@ -12,7 +12,7 @@ from model_zoo.loading.download import SMOLLM2
 from paged.allocator.base import Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
 from paged.cli.byte_size import byte_size, shown
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.concurrency import max_concurrency
 from paged.config import CacheConfig
 from paged.engine.group_pools import group_pools
@@ -211,9 +211,4 @@ def _typed(shape: ModelShape, dtype: str, kv_dtype: str) -> ModelShape:
     return shape
 
 
-COMMAND = Command(
-    name="plan",
-    summary="say what fits on a GPU: weights, KV blocks, and sequences for each allocator",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

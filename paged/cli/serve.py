@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from paged.cli.byte_size import byte_size
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.model_options import add_model_options, model_config
 from paged.errors import ConfigError
 
@@ -129,9 +129,4 @@ def _keys(given: list[str] | None) -> tuple[str, ...]:
     return tuple(key for key in named.split(",") if key)
 
 
-COMMAND = Command(
-    name="serve",
-    summary="serve a model to OpenAI clients",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.kernels.target import FORMS, find_targets
 from paged.errors import KernelSourceError
 from paged.kernel.backends.cuda_driver import why_unavailable
@@ -106,9 +106,4 @@ def write_json(path: Path, hardware: Hardware, measurements: list[Measurement]) 
     partial.replace(path)
 
 
-COMMAND = Command(
-    name="bench",
-    summary="time kernels beside the hardware's limits and their peers, checked first",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

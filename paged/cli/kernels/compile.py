@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.kernels.target import FORMS, find_targets
 from paged.errors import KernelCompileError, KernelSourceError
 from paged.kernel import cubin_cache
@@ -65,9 +65,4 @@ def compile_one(variant: Variant, build: Build) -> tuple[list[str], list[str]]:
     )
 
 
-COMMAND = Command(
-    name="compile",
-    summary="compile kernels for GPUs, without one: registers, spills, claimed instructions",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

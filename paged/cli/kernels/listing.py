@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from argparse import ArgumentParser, Namespace
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.kernel_option import add_kernel_option, chosen_kernels
 from paged.cli.kernels.target import FORMS, find_target, find_targets
 from paged.kernel.choice import HOST, REFERENCE
@@ -62,16 +62,6 @@ def _show(arguments: Namespace) -> int:
     return 0
 
 
-LIST = Command(
-    name="list",
-    summary="list operations and the kernels that serve them; --kernel marks a choice",
-    add_arguments=_list_arguments,
-    run=_list,
-)
+LIST = Action(add_arguments=_list_arguments, run=_list)
 
-SHOW = Command(
-    name="show",
-    summary="print the page of an operation or a kernel: operands, launches, struct, least work",
-    add_arguments=_show_arguments,
-    run=_show,
-)
+SHOW = Action(add_arguments=_show_arguments, run=_show)

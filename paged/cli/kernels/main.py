@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 
-from paged.cli.command import Command
+from paged.cli.command import Action, Command
+from paged.cli.parser import add_commands
 
-
-def _commands() -> tuple[Command, ...]:
-    """Import the commands, and torch with them, only where one of them is wanted."""
-    from paged.cli.kernels import bench, listing, new, run
-    from paged.cli.kernels import compile as compiling
-
-    return listing.LIST, listing.SHOW, new.COMMAND, run.COMMAND, bench.COMMAND, compiling.COMMAND
+COMMANDS = (
+    Command(
+        name="list",
+        summary="list operations and the kernels that serve them; --kernel marks a choice",
+        place="paged.cli.kernels.listing:LIST",
+    ),
+    Command(
+        name="show",
+        summary="print the page of an operation or a kernel: operands, launches, struct, work",
+        place="paged.cli.kernels.listing:SHOW",
+    ),
+    Command(
+        name="new",
+        summary="write a working kernel file to start from",
+        place="paged.cli.kernels.new:ACTION",
+    ),
+    Command(
+        name="run",
+        summary="try kernels on seeded problems against the float64 reference",
+        place="paged.cli.kernels.run:ACTION",
+    ),
+    Command(
+        name="check",
+        summary="run kernels in the interpreter with every access to memory judged",
+        place="paged.cli.kernels.check:ACTION",
+    ),
+    Command(
+        name="bench",
+        summary="time kernels beside the hardware's limits and their peers, checked first",
+        place="paged.cli.kernels.bench:ACTION",
+    ),
+    Command(
+        name="compile",
+        summary="compile kernels for GPUs, without one: registers, spills, claimed instructions",
+        place="paged.cli.kernels.compile:ACTION",
+    ),
+)
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _commands():
-        subparser = subparsers.add_parser(
-            command.name, help=command.summary, description=command.summary
-        )
-        command.add_arguments(subparser)
-        subparser.set_defaults(kernels_command=command)
+    add_commands(parser, COMMANDS, is_required=True)
 
 
-def _run(arguments: Namespace) -> int:
-    command: Command = arguments.kernels_command
-    return command.run(arguments)
-
-
-COMMAND = Command(
-    name="kernels",
-    summary="list, show, write, try, time and compile CUDA kernels",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=None)

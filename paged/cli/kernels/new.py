@@ -6,7 +6,7 @@ import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.errors import KernelSourceError
 from paged.kernel.registry import OP_NAMES, find_op
 from paged.kernel.source import read_source
@@ -59,9 +59,4 @@ def starter(origin: Variant, path: Path) -> str:
     return f"// {op}, {name}: my own kernel, begun as a copy of {origin.name}.\n{text}"
 
 
-COMMAND = Command(
-    name="new",
-    summary="write a working kernel file to start from",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 import torch
 
-from paged.cli.command import Command
+from paged.cli.command import Action
 from paged.cli.kernels.target import FORMS, find_targets
 from paged.errors import BackendUnavailable, KernelRunError, KernelSourceError, KernelTimeout
 from paged.kernel.backends.interpret import InterpretConfig
@@ -131,9 +131,4 @@ def _fault(
         return error
 
 
-COMMAND = Command(
-    name="run",
-    summary="try kernels on seeded problems against the float64 reference",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+ACTION = Action(add_arguments=_add_arguments, run=_run)

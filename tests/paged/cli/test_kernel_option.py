@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from paged.cli.kernel_option import add_kernel_option, chosen_kernels, using_kernels
-from paged.cli.main import OneLineParser, main
+from paged.cli.main import main
+from paged.cli.parser import OneLineParser
 from paged.errors import ConfigError
 from paged.kernel.choice import current_choices
 

@@ -6,20 +6,37 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
+from collections.abc import Callable
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from paged.cli import main as cli
-from paged.cli.command import Command
+from paged.cli.command import Action, Command
 from paged.errors import ConfigError
+
+Probe = Callable[[BaseException | None], None]
 
 PAGED = Path(sys.executable).with_name("paged")
 
 
-def _command(error: Exception | None) -> Command:
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> Probe:
+    """Make `probe` the only command: it raises an error, or else returns its count."""
+
+    def install(error: BaseException | None) -> None:
+        module = SimpleNamespace(ACTION=_action(error))
+        monkeypatch.setitem(sys.modules, "probe_module", module)
+        command = Command(name="probe", summary="a test's own", place="probe_module:ACTION")
+        monkeypatch.setattr(cli, "COMMANDS", (command,))
+
+    return install
+
+
+def _action(error: BaseException | None) -> Action:
     def add_arguments(parser: ArgumentParser) -> None:
         parser.add_argument("--count", type=int, default=0)
 
@@ -28,7 +45,7 @@ def _command(error: Exception | None) -> Command:
             raise error
         return arguments.count
 
-    return Command(name="probe", summary="a test's own", add_arguments=add_arguments, run=run)
+    return Action(add_arguments=add_arguments, run=run)
 
 
 def test_without_arguments_it_prints_help_and_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,8 +71,10 @@ def test_version_is_that_of_the_project(
     ("arguments", "wanted"),
     [
         (["nonsense"], "invalid choice: 'nonsense'"),
-        (["--nonsense"], "unrecognized arguments: --nonsense"),
-        (["allocators", "extra"], "unrecognized arguments: extra"),
+        (["--nonsense"], "unrecognized arguments: --nonsense (see paged --help)"),
+        (["allocators", "extra"], "unrecognized arguments: extra (see paged allocators --help)"),
+        (["kernels", "list", "--all"], "arguments: --all (see paged kernels list --help)"),
+        (["kernels"], "arguments are required: COMMAND (see paged kernels --help)"),
     ],
 )
 def test_a_wrong_command_line_gets_one_line_and_status_2(
@@ -71,26 +90,22 @@ def test_a_wrong_command_line_gets_one_line_and_status_2(
 
 
 def test_a_refusal_of_a_command_gets_one_line_and_status_2(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], probe: Probe
 ) -> None:
-    monkeypatch.setattr(cli, "COMMANDS", (_command(ConfigError("expected 1, got 2")),))
+    probe(ConfigError("expected 1, got 2"))
     assert cli.main(["probe"]) == 2
     assert capsys.readouterr().err == "paged probe: error: expected 1, got 2\n"
 
 
 @pytest.mark.parametrize("bug", [ZeroDivisionError(), ModuleNotFoundError(name="paged.nothing")])
-def test_a_bug_in_a_command_is_not_swallowed(
-    bug: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cli, "COMMANDS", (_command(bug),))
+def test_a_bug_in_a_command_is_not_swallowed(bug: Exception, probe: Probe) -> None:
+    probe(bug)
     with pytest.raises(type(bug)):
         cli.main(["probe"])
 
 
-def test_a_command_gets_its_own_flags_and_sets_the_exit_status(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cli, "COMMANDS", (_command(None),))
+def test_a_command_gets_its_own_flags_and_sets_the_exit_status(probe: Probe) -> None:
+    probe(None)
     assert cli.main(["probe", "--count", "3"]) == 3
 
 
@@ -117,20 +132,41 @@ def test_a_reader_that_stops_ends_the_command_quietly(arguments: list[str]) -> N
     assert not ended.stderr
 
 
-def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: Namespace) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "COMMANDS", (replace(_command(None), run=interrupted),))
+def test_an_interruption_is_no_traceback(probe: Probe) -> None:
+    probe(KeyboardInterrupt())
     assert cli.main(["probe"]) == 130
 
 
-def test_from_source_the_command_runs_without_an_installation(
+def test_from_source_there_is_no_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def version(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(cli, "version", version)
-    assert cli.main(["allocators"]) == 0
-    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(metadata, "version", version)
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == "paged from source, not installed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        ("--help", {"numpy", "importlib.metadata", "paged.cli.generate"}),
+        ("kernels --help", {"numpy", "paged.kernel"}),
+        ("generate --help", {"torch", "paged.cli.plan", "paged.cli.kernels"}),
+        ("serve --help", {"torch", "paged.server"}),
+        ("plan --help", {"torch", "paged.cli.generate"}),
+        ("download --help", {"numpy", "paged.engine"}),
+    ],
+)
+def test_a_command_imports_what_it_needs(arguments: str, unwanted: set[str]) -> None:
+    code = (
+        "import sys; from paged.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, *arguments.split()]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith("usage: paged")
+    assert not unwanted & set(ended.stderr.split())
