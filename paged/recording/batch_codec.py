@@ -24,8 +24,9 @@ _COUNTS = ("step", "num_preempted", "num_recomputed_tokens", "num_waiting")
 class RecordedStep:
     """A batch, and when and how long it ran.
 
-    batch: its tables and tokens hold until the next step is read. Of requests, how their output
-        is drawn is not known.
+    batch: its tables and tokens hold until the next step is read. What it tells is what an
+        executor reads: of its own rows the tables, and of its own tokens the ids. Of requests, how
+        their output is drawn is not known.
     """
 
     batch: Batch

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -24,16 +23,33 @@ _SIGNATURE = b"PAGEDREC"
 _START = struct.Struct("<8sI")
 _CHUNK = struct.Struct("<BIII")
 _LEVEL = 6
-_MAX_CHUNK_BYTES = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """What was framed. data: as it was before zlib."""
+class ChunkPlace:
+    """Where a chunk lies, and what it says of itself.
+
+    first_step: steps in the chunks before it. offset: of its packed bytes in the file.
+    """
 
     kind: int
+    first_step: int
     num_steps: int
-    data: bytes
+    offset: int
+    num_bytes: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """The chunks of a file, without its end.
+
+    fault: where and how the file breaks off, as far as that shows without reading the chunks.
+    """
+
+    name: str
+    chunks: tuple[ChunkPlace, ...]
+    fault: str | None
 
 
 def write_start(file: BinaryIO) -> None:
@@ -41,20 +57,19 @@ def write_start(file: BinaryIO) -> None:
     file.write(_START.pack(_SIGNATURE, VERSION))
 
 
-def write_chunk(file: BinaryIO, chunk: Chunk) -> None:
+def write_chunk(file: BinaryIO, kind: int, data: bytes, *, num_steps: int = 0) -> None:
     """Write one chunk, at once, and let it reach the file. Raises: OSError."""
-    packed = zlib.compress(chunk.data, _LEVEL)
-    head = _CHUNK.pack(chunk.kind, chunk.num_steps, len(packed), _crc(chunk, packed))
-    file.write(head + packed)
+    packed = zlib.compress(data, _LEVEL)
+    crc = _crc(kind, num_steps, packed)
+    file.write(_CHUNK.pack(kind, num_steps, len(packed), crc) + packed)
     file.flush()
 
 
-def read_chunks(file: BinaryIO, name: str) -> Iterator[Chunk]:
-    """Yield the chunks of a recording, to its end.
+def read_contents(file: BinaryIO, name: str) -> Contents:
+    """List the chunks of a recording. O(chunks).
 
     name: of the file, for errors.
-    Raises: RecordingError where the file is no recording, is of another version, is damaged, or
-        breaks off; the chunks before that have been yielded.
+    Raises: RecordingError where the file is no recording, or is of another version.
     """
     start = file.read(_START.size)
     if len(start) < _START.size or not start.startswith(_SIGNATURE):
@@ -65,34 +80,54 @@ def read_chunks(file: BinaryIO, name: str) -> Iterator[Chunk]:
             f"{name}: expected a recording of version {VERSION}, got {version}; read it with the"
             " paged that wrote it, or record again"
         )
-    num_steps = 0
+    end = file.seek(0, 2)
+    at, num_steps = _START.size, 0
+    chunks: list[ChunkPlace] = []
     while True:
-        chunk = _read_chunk(file, f"{name}: after {num_steps} steps")
-        if chunk.kind == END:
-            return
-        yield chunk
-        num_steps += chunk.num_steps
-
-
-def _read_chunk(file: BinaryIO, place: str) -> Chunk:
-    head = file.read(_CHUNK.size)
-    if len(head) < _CHUNK.size:
-        raise RecordingError(
-            f"{place}: the recording breaks off; its run was killed, or is still going on"
+        file.seek(at)
+        head = file.read(_CHUNK.size)
+        at += len(head)
+        place = f"{name}: after {num_steps} steps: the recording"
+        if len(head) < _CHUNK.size:
+            fault = f"{place} breaks off; its run was killed, or is still going on"
+            break
+        kind, num_more, num_bytes, crc = _CHUNK.unpack(head)
+        if at + num_bytes > end:
+            fault = f"{place} breaks off within a chunk"
+            break
+        if kind == END and not num_more:
+            fault = None
+            break
+        chunks.append(
+            ChunkPlace(
+                kind=kind,
+                first_step=num_steps,
+                num_steps=num_more,
+                offset=at,
+                num_bytes=num_bytes,
+                crc=crc,
+            )
         )
-    kind, num_steps, num_bytes, crc = _CHUNK.unpack(head)
-    # careful: a damaged size must not take all memory
-    packed = file.read(num_bytes) if num_bytes < _MAX_CHUNK_BYTES else b""
-    if len(packed) < num_bytes:
-        raise RecordingError(f"{place}: the recording breaks off within a chunk")
-    chunk = Chunk(kind=kind, num_steps=num_steps, data=packed)
-    if _crc(chunk, packed) != crc:
+        at += num_bytes
+        num_steps += num_more
+    return Contents(name=name, chunks=tuple(chunks), fault=fault)
+
+
+def read_chunk(file: BinaryIO, name: str, chunk: ChunkPlace) -> bytes:
+    """Return the bytes of a chunk, as they were before zlib.
+
+    Raises: RecordingError where they are not what was written.
+    """
+    file.seek(chunk.offset)
+    packed = file.read(chunk.num_bytes)
+    if _crc(chunk.kind, chunk.num_steps, packed) != chunk.crc:
         raise RecordingError(
-            f"{place}: the recording is damaged: its checksum is not that of its bytes"
+            f"{name}: after {chunk.first_step} steps: the recording is damaged: its checksum is"
+            " not that of its bytes"
         )
-    return Chunk(kind=kind, num_steps=num_steps, data=zlib.decompress(packed))
+    return zlib.decompress(packed)
 
 
-def _crc(chunk: Chunk, packed: bytes) -> int:
+def _crc(kind: int, num_steps: int, packed: bytes) -> int:
     """Return the checksum of a chunk's kind, its number of steps and its bytes."""
-    return zlib.crc32(packed, zlib.crc32(struct.pack("<BI", chunk.kind, chunk.num_steps)))
+    return zlib.crc32(packed, zlib.crc32(struct.pack("<BI", kind, num_steps)))

@@ -10,14 +10,15 @@ from typing import BinaryIO
 from paged.errors import RecordingError
 from paged.recording.batch_codec import RecordedStep, put_step
 from paged.recording.columns import ColumnWriter
-from paged.recording.framing import END, HEADER, STEPS, Chunk, write_chunk, write_start
+from paged.recording.framing import END, HEADER, STEPS, write_chunk, write_start
 from paged.recording.header import Header, RecordedModel
 from paged.recording.schedule_state import ScheduleState
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.scheduler import Scheduler
 
-STEPS_PER_CHUNK = 256
-"""As many steps are lost, at most, where a run is killed; fewer take more bytes each."""
+STEPS_PER_CHUNK = 512
+"""As many steps are lost, at most, where a run is killed. Fewer take more bytes each: a chunk says
+all of the rows it meets anew, so that it can be read alone."""
 
 
 class BatchRecorder:
@@ -31,6 +32,7 @@ class BatchRecorder:
     def __init__(self, file: BinaryIO, *, model: RecordedModel | None = None) -> None:
         self._file = file
         self._model = model
+        self._header: Header | None = None
         self._state: ScheduleState | None = None
         self._scheduler: Scheduler | None = None
         self._columns = ColumnWriter()
@@ -41,8 +43,10 @@ class BatchRecorder:
         self, *, start_s: float, batch: Batch, result: StepResult, scheduler: Scheduler
     ) -> None:
         """Write one step."""
+        if self._header is None:
+            self._header, self._scheduler = self._begin(batch, scheduler), scheduler
         if self._state is None:
-            self._state, self._scheduler = self._begin(batch, scheduler), scheduler
+            self._state = ScheduleState(self._header)
         step = RecordedStep(batch=batch, start_s=start_s, duration_s=result.duration_s)
         put_step(self._columns, self._state, step)
         self._num_steps += 1
@@ -58,8 +62,8 @@ class BatchRecorder:
         """Write the steps at hand to the file."""
         if self._num_steps:
             data = self._columns.encode()
-            write_chunk(self._file, Chunk(kind=STEPS, num_steps=self._num_steps, data=data))
-            self._columns, self._num_steps = ColumnWriter(), 0
+            write_chunk(self._file, STEPS, data, num_steps=self._num_steps)
+            self._columns, self._state, self._num_steps = ColumnWriter(), None, 0
 
     def close(self) -> None:
         """Write what is left, and the end, and close the file; again it does nothing."""
@@ -67,9 +71,9 @@ class BatchRecorder:
             return
         with self._file:
             self.flush()
-            write_chunk(self._file, Chunk(kind=END, num_steps=0, data=b""))
+            write_chunk(self._file, END, b"")
 
-    def _begin(self, batch: Batch, scheduler: Scheduler) -> ScheduleState:
+    def _begin(self, batch: Batch, scheduler: Scheduler) -> Header:
         allocator = scheduler.allocator
         header = Header(
             allocator=allocator.name,
@@ -80,8 +84,8 @@ class BatchRecorder:
             max_row_tokens=batch.tokens.shape[1],
             model=self._model,
         )
-        write_chunk(self._file, Chunk(kind=HEADER, num_steps=0, data=header.encode()))
-        return ScheduleState(header)
+        write_chunk(self._file, HEADER, header.encode())
+        return header
 
 
 def open_recorder(path: Path, *, model: RecordedModel | None = None) -> BatchRecorder:

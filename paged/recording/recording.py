@@ -2,40 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from paged.errors import RecordingError
 from paged.recording.batch_codec import RecordedStep, take_step
 from paged.recording.columns import ColumnReader
-from paged.recording.framing import HEADER, Chunk, read_chunks
+from paged.recording.framing import HEADER, ChunkPlace, Contents, read_chunk, read_contents
 from paged.recording.header import Header
 from paged.recording.schedule_state import ScheduleState
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """An open recording. Its steps can be read once."""
+    """An open recording."""
 
-    name: str
     header: Header
-    _chunks: Iterator[Chunk]
+    contents: Contents
+    file: BinaryIO
+
+    @property
+    def num_steps(self) -> int:
+        """Steps in all, as far as the file goes."""
+        return sum(chunk.num_steps for chunk in self.contents.chunks)
 
     def steps(self) -> Iterator[RecordedStep]:
-        """Yield the steps. Tables and tokens of one hold until the next is asked for.
+        """Yield all steps. Tables and tokens of one hold until the next is asked for.
 
         Raises: RecordingError where the file is damaged or breaks off, after the steps before.
         """
+        yield from self.steps_at(range(self.num_steps))
+        if self.contents.fault is not None:
+            raise RecordingError(self.contents.fault)
+
+    def steps_at(self, places: Sequence[int]) -> Iterator[RecordedStep]:
+        """Yield the steps at these places, ascending from 0; chunks without any are not read.
+
+        Raises: RecordingError where the file is damaged, after the steps before.
+        """
+        for chunk in self.contents.chunks[1:]:
+            end = chunk.first_step + chunk.num_steps
+            wanted = {place for place in places if chunk.first_step <= place < end}
+            if wanted:
+                yield from self._steps_of(chunk, wanted)
+
+    def _steps_of(self, chunk: ChunkPlace, wanted: set[int]) -> Iterator[RecordedStep]:
+        name = self.contents.name
+        data = read_chunk(self.file, name, chunk)
         state = ScheduleState(self.header)
-        for chunk in self._chunks:
-            try:
-                columns = ColumnReader(chunk.data)
-                for _ in range(chunk.num_steps):
-                    yield take_step(columns, state)
-            except (IndexError, ValueError) as error:
-                raise RecordingError(f"{self.name}: no batch can be like this: {error}") from error
+        try:
+            columns = ColumnReader(data)
+            for place in range(chunk.first_step, max(wanted) + 1):
+                step = take_step(columns, state)
+                if place in wanted:
+                    yield step
+        except (IndexError, ValueError) as error:
+            raise RecordingError(f"{name}: no batch can be like this: {error}") from error
 
 
 @contextmanager
@@ -46,8 +71,8 @@ def open_recording(path: Path) -> Generator[Recording, None, None]:
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror}") from error
     with file:
-        chunks = read_chunks(file, str(path))
-        first = next(chunks, None)
-        if first is None or first.kind != HEADER:
+        contents = read_contents(file, str(path))
+        if not contents.chunks or contents.chunks[0].kind != HEADER:
             raise RecordingError(f"{path}: expected at least one step, got none")
-        yield Recording(str(path), Header.decode(first.data), chunks)
+        header = Header.decode(read_chunk(file, str(path), contents.chunks[0]))
+        yield Recording(header=header, contents=contents, file=file)

@@ -1,4 +1,4 @@
-"""What the steps so far say of each row: by it a step is written as a difference, and read back."""
+"""What the steps of a chunk have said of each row: a step is written as what differs from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from paged.types import BoolArray, IndexArray, TokenArray
 class ScheduleState:
     """Block tables, tokens and lengths as the last step that had a row left them.
 
-    Writer and reader go through the same states. Rows are not known to be given back.
+    Writer and reader go through the same states, from nothing at the beginning of a chunk. Rows are
+    not known to be given back.
     """
 
     def __init__(self, header: Header) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from paged.errors import RecordingError
 from paged.recording import recorder as recorder_module
-from paged.recording.framing import END, HEADER, STEPS, Chunk, write_chunk, write_start
+from paged.recording.framing import END, HEADER, STEPS, write_chunk, write_start
 from paged.recording.recording import open_recording
 from tests.helpers.recorded_runs import (
     GROUPS,
@@ -94,12 +94,11 @@ def test_a_truncated_file_is_readable_up_to_the_break(in_chunks: tuple[Path, Cop
     path, copier = in_chunks
     data = path.read_bytes()
     found: set[int] = set()
-    for size in range(len(data) - 1, 60, -37):
+    with open_recording(path) as recording:
+        first = recording.contents.chunks[1]
+    for size in range(len(data) - 1, first.offset, -37):
         path.write_bytes(data[:size])
-        try:
-            num_steps, error = read_to_the_break(path)
-        except RecordingError:
-            continue
+        num_steps, error = read_to_the_break(path)
         assert num_steps % 8 == 0 or num_steps == len(copier.steps)
         assert "breaks off" in error
         found.add(num_steps)
@@ -148,9 +147,9 @@ def test_chunks_that_hold_no_batches_are_told(tmp_path: Path) -> None:
     for data in (b"", b"\x04abcd", b"\x05start\x09" + bytes(8)):
         with (tmp_path / "bad").open("wb") as file:
             write_start(file)
-            for kind, num_steps, each in ((HEADER, 0, header.encode()), (STEPS, 2, data)):
-                write_chunk(file, Chunk(kind=kind, num_steps=num_steps, data=each))
-            write_chunk(file, Chunk(kind=END, num_steps=0, data=b""))
+            write_chunk(file, HEADER, header.encode())
+            write_chunk(file, STEPS, data, num_steps=2)
+            write_chunk(file, END, b"")
         assert read_to_the_break(tmp_path / "bad")[0] == 0
 
 
@@ -161,3 +160,22 @@ def test_a_recording_is_compact(tmp_path: Path) -> None:
     # random ids of 16 bits and arrival times cannot be made smaller
     fixed_bytes = 3 * num_prompt_tokens + 40 * 200
     assert (tmp_path / "run").stat().st_size < fixed_bytes + 2 * num_tokens + 30 * len(copier.steps)
+
+
+def test_steps_in_the_middle_are_read_alone(in_chunks: tuple[Path, Copier]) -> None:
+    path, copier = in_chunks
+    places = [3, 17, 18, len(copier.steps) - 1]
+    with open_recording(path) as recording:
+        assert recording.num_steps == len(copier.steps)
+        found = [contents(step.batch) for step in recording.steps_at(places)]
+    assert found == [copier.steps[place][2] for place in places]
+    # the first chunk is not even looked at
+    data = bytearray(path.read_bytes())
+    with open_recording(path) as recording:
+        first = recording.contents.chunks[1]
+    data[first.offset + 5] ^= 1
+    path.write_bytes(data)
+    with open_recording(path) as recording:
+        assert [contents(s.batch) for s in recording.steps_at(places[1:])] == found[1:]
+        with pytest.raises(RecordingError, match="after 0 steps"):
+            list(recording.steps_at(places))
