@@ -148,13 +148,26 @@ class _Run:
 
 
 def _defined(binding: Binding) -> dict[str, bytearray]:
-    """Return the bytes that are defined of operands of which not all are."""
+    """Return, of operands of which not all may be read at first, which bytes may be."""
+    may_read = binding.spec.cost.may_read
+    readable = {} if may_read is None else dict(may_read(binding))
     defined: dict[str, bytearray] = {}
     for operand in binding.spec.operands:
         tensor = binding.tensors[operand.name]
-        if tensor is not None and operand.intent in ("out", "workspace") and tensor.numel():
+        if tensor is None or tensor.numel() == 0:
+            continue
+        if operand.name in readable:
+            defined[operand.name] = _laid_out(readable[operand.name], tensor)
+        elif operand.intent in ("out", "workspace"):
             defined[operand.name] = bytearray(spanned_bytes(tensor))
     return defined
+
+
+def _laid_out(mask: torch.Tensor, tensor: torch.Tensor) -> bytearray:
+    """Return a mask of elements as one of bytes, laid out as the tensor is."""
+    memory = torch.zeros(num_spanned(tensor), dtype=torch.uint8)
+    memory.as_strided(tensor.shape, tensor.stride()).copy_(mask.expand(tensor.shape))
+    return bytearray(memory.repeat_interleave(tensor.element_size()).numpy().tobytes())
 
 
 def _differences(entry: str, seed: int, first: Binding, other: Binding) -> Iterator[Finding]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
+
     from paged.kernel.binding import Binding
 
 
@@ -40,6 +42,8 @@ class Cost:
         work: replaces both where the least work depends on the contents of operands, such as
             sequence lengths; `text` then says how.
         text: the least work in words, for the kernel's page.
+        may_read: for operands of which a call may read a part only, a bool tensor that broadcasts
+            to the operand's shape; a sanitizer finds reads of the rest.
 
     """
 
@@ -47,3 +51,4 @@ class Cost:
     flops: str | None = None
     work: Callable[[Binding], Work] | None = None
     text: str = ""
+    may_read: Callable[[Binding], Mapping[str, torch.Tensor]] | None = None

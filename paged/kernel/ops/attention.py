@@ -199,6 +199,24 @@ def least_work(binding: Binding) -> Work:
     return Work.of(operands, flops=4 * num_pairs * num_q_heads * head_dim)
 
 
+def visible_slots(binding: Binding) -> dict[str, torch.Tensor]:
+    """Return the slots of the pool that some query sees: of shape [.., block_size, 1], bool."""
+    query, kv_pool, tables, seq_lens, query_start = (
+        tensor for tensor in list(binding.tensors.values())[:5] if tensor is not None
+    )
+    num_blocks, num_layers, block_size = (kv_pool.shape[axis] for axis in (0, 1, 4))
+    window = int(binding.scalars["window"])
+    seen = torch.zeros((num_blocks, num_layers, 1, 1, block_size, 1), dtype=torch.bool)
+    spans = _spans(seq_lens, query_start, len(query))
+    for table, (seq_len, begin, end) in zip(tables, spans, strict=True):
+        first = max(0, seq_len - end + begin + 1 - window) if begin < end else seq_len
+        for key in range(first, min(seq_len, len(table) * block_size)):
+            block = int(table[key // block_size])
+            if 0 <= block < num_blocks:
+                seen[block, int(binding.scalars["layer"]), :, :, key % block_size] = True
+    return {"kv_pool": seen}
+
+
 def choose(binding: Binding) -> str:
     """Return the variant for a call on a GPU.
 
@@ -231,7 +249,11 @@ OP = Op(
         "0 <= layer < num_layers",
         "window > 0",
     ),
-    cost=Cost(work=least_work, text="visible keys read once, queries and outputs moved once"),
+    cost=Cost(
+        work=least_work,
+        text="visible keys read once, queries and outputs moved once",
+        may_read=visible_slots,
+    ),
     reference=reference,
     choose=choose,
 )

@@ -53,6 +53,23 @@ def _work(binding: Binding) -> Work:
     return Work.of({"kv_pool": 2 * kv_bytes, "key": key_bytes, "value": key_bytes})
 
 
+def _listed_slots(binding: Binding) -> dict[str, torch.Tensor]:
+    """Return the slots of the pool that tables name before their sequences' ends."""
+    kv_pool, tables, kv_start = (
+        tensor for tensor in list(binding.tensors.values())[:3] if tensor is not None
+    )
+    num_blocks, num_layers, block_size = (kv_pool.shape[axis] for axis in (0, 1, 4))
+    listed = torch.zeros((num_blocks, num_layers, 1, 1, block_size, 1), dtype=torch.bool)
+    layer, num_tokens = int(binding.scalars["layer"]), int(binding.scalars["num_tokens"])
+    bounds = pool.integers(kv_start)
+    for table, begin, end in zip(tables, bounds[:-1], bounds[1:], strict=True):
+        for i in range(min(min(end, num_tokens) - begin, len(table) * block_size)):
+            block = int(table[i // block_size])
+            if 0 <= block < num_blocks:
+                listed[block, layer, :, :, i % block_size] = True
+    return {"kv_pool": listed}
+
+
 OP = Op(
     name="gather_kv",
     folder="cache",
@@ -74,7 +91,7 @@ OP = Op(
     ),
     types={"key_t": pool.KEY_TYPES, "kv_t": pool.POOL_TYPES},
     requires=("block_size > 0", "0 <= layer < num_layers", "num_tokens >= 0"),
-    cost=Cost(work=_work, text="every row read and written once"),
+    cost=Cost(work=_work, text="every row read and written once", may_read=_listed_slots),
     reference=reference,
     choose=pool.choose_vector,
 )

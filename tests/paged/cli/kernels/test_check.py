@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from paged.cli.kernels import check
 from paged.cli.main import main
+from paged.kernel import mutant_trial
+from paged.kernel.mutation import Mutant
 from tests.helpers.printed import lines
 
 
@@ -38,3 +41,25 @@ def test_what_cannot_run_is_exit_status_2(capsys: pytest.CaptureFixture[str]) ->
     assert main(["kernels", "check", "copy_blocks=simple", "--problem", "no such"]) == 2
     assert main(["kernels", "check", "missing.cu"]) == 2
     assert "no such" in capsys.readouterr().err
+
+
+def test_mutants_are_tried_on_nothing_but_shipped_kernels(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["kernels", "check", "--mutants", "0"]) == 2
+    assert main(["kernels", "check", "mine.cu", "--mutants", "5"]) == 2
+    assert "--mutants takes a number above 0" in capsys.readouterr().err
+
+
+def test_the_fate_of_mutants_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def some(every: int) -> list[tuple[mutant_trial.Subject, Mutant]]:
+        pairs = [pair for pair in mutant_trial.sample(1) if pair[0].op == "gather_kv"]
+        return [pair for pair in pairs if pair[1].what == "bound"][:every]
+
+    monkeypatch.setattr(check, "sample", some)
+    assert main(["kernels", "check", "--mutants", "1"]) == 0
+    printed = lines(capsys)
+    assert printed[0].split()[:2] == ["out_of_bounds", "vector"]
+    assert printed[-1].split() == ["all", "1", "1", "0", "0", "100%"]

@@ -11,7 +11,7 @@ import torch
 from paged.errors import OperandError
 from paged.kernel.binding import bind
 from paged.kernel.cost import least_work
-from paged.kernel.ops.attention import OP
+from paged.kernel.ops.attention import OP, visible_slots
 from paged.kernel.ops.attention_cases import AttentionCase, AttentionProblem, make_problem
 from paged.kernel.variant import find_variant
 
@@ -130,6 +130,19 @@ def test_the_least_work_counts_visible_keys_once() -> None:
     # keys 0..8 of the first sequence, 25..32 of the second; 2 heads of 64 floats, keys and values
     assert work.bytes == (9 + 8) * 2 * 2 * 64 * 4 + 2 * 3 * 6 * 64 * 4 + 4 * 3 * 6
     assert work.flops == 4 * 6 * 64 * (8 + 8 + 8)
+
+
+def test_visible_slots_are_those_that_hold_numbers() -> None:
+    case = replace(CASE, seq_lens=(9, 33, 5), query_lens=(2, 1, 0), window=8, shares_blocks=True)
+    problem = make_problem(case)
+    pool = problem.operands[1]
+    assert pool is not None
+    seen = visible_slots(bind(OP.signature, problem.operands, problem.numbers))["kv_pool"]
+    assert seen.shape[:2] == pool.shape[:2]
+    assert int(seen.sum()) == 9 + 8
+    # careful: a sequence without queries has keys in the pool that nobody sees
+    assert not pool.masked_select(seen.expand(pool.shape)).isnan().any()
+    assert int(seen[:, 0].sum()) == 0
 
 
 @pytest.mark.parametrize(

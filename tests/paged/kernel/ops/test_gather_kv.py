@@ -43,3 +43,12 @@ def test_least_work_reads_and_writes_each_row_once() -> None:
     operands = (POOL, TABLES, STARTS, torch.empty(0, dtype=torch.float16), None)
     work = least_work(bind(OP.signature, operands, {"layer": 1, "num_tokens": 6}))
     assert work.bytes == 6 * 2 * 1 * 1 * (4 + 2)
+
+
+def test_rows_that_may_be_read_are_those_of_sequences() -> None:
+    operands = (POOL, TABLES, STARTS, torch.empty(0), None)
+    binding = bind(OP.signature, operands, {"layer": 1, "num_tokens": 5})
+    assert OP.cost.may_read is not None
+    listed = OP.cost.may_read(binding)["kv_pool"]
+    assert listed[:, 1].flatten().tolist() == [0, 0, 1, 0, 1, 1, 1, 1]
+    assert not listed[:, 0].any()
