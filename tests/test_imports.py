@@ -53,9 +53,25 @@ LAYERS = {
     "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"tqdm", "llguidance"}),
     "paged.server": Layer(
         project=_ENGINE,
-        others={"numpy", "fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client"},
+        others={
+            "numpy",
+            "fastapi",
+            "starlette",
+            "pydantic",
+            "uvicorn",
+            "prometheus_client",
+            "pydantic_core",
+        },
     ),
-    "paged.cli": Layer(project=_ENGINE | {"paged.server"}, others={"numpy", "torch"}),
+    # it asks any server over HTTP, for requests of the workloads that experiments read
+    "paged.loadgen": Layer(
+        project=FOUNDATION | {"experiments.workload", "experiments.report.load_figure"},
+        others={"numpy", "httpx", "tqdm"},
+    ),
+    "paged.cli": Layer(
+        project=_ENGINE | {"paged.server", "paged.loadgen", "experiments.workload"},
+        others={"numpy", "torch"},
+    ),
     "experiments": Layer(
         project={"paged", "model_zoo"}, others={"numpy", "matplotlib", "tqdm", "jinja2"}
     ),

@@ -42,6 +42,8 @@ class LiveServer:
         self.runner = Runner(create_app(service, config), service, config, listen)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
         self._loop: asyncio.AbstractEventLoop | None = None
+        # One for all requests: making one takes longer than most of them.
+        self.client = httpx.Client(base_url=self.url, timeout=60)
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -56,6 +58,7 @@ class LiveServer:
 
     def stop(self) -> None:
         """End what runs, then stop."""
+        self.client.close()
         self.runner.should_exit = True
         self._thread.join(30)
         assert not self._thread.is_alive()

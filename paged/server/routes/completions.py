@@ -12,9 +12,10 @@ from paged.server.answers.completion_form import CompletionForm
 from paged.server.intake import Intake, Taken
 from paged.server.protocol.completion import CompletionRequest
 from paged.server.protocol.error import api_error
+from paged.server.protocol.json_route import JsonRoute
 from paged.server.routes.generation import check_model, intake_of, model_name, respond, service_of
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 
 
 @router.post("/v1/completions")

@@ -10,10 +10,11 @@ from fastapi import APIRouter, Request
 from paged.server.answers.logprobs import LogprobsForm
 from paged.server.protocol.chat import ChatRequest
 from paged.server.protocol.error import ApiError
+from paged.server.protocol.json_route import JsonRoute
 from paged.server.protocol.tokenize import DetokenizeRequest, TokenizeRequest
 from paged.server.routes.generation import check_model, intake_of, service_of
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 
 
 @router.post("/tokenize")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import NoReturn
 
-import httpx
 import pytest
 
 from paged.engine.frontend import Frontend
@@ -15,6 +14,7 @@ from paged.server.revival import revive
 from paged.server.service import EngineService
 from tests.helpers.live_server import live_server, tiny_service
 
+PATH = "/v1/completions"
 BODY = {"prompt": "hello", "max_tokens": 5, "temperature": 0}
 
 
@@ -27,16 +27,12 @@ def die(frontend: Frontend) -> None:
     frontend.step = step  # type: ignore[method-assign]
 
 
-def _killed_by(url: str, body: dict[str, object]) -> httpx.Response:
-    return httpx.post(f"{url}/v1/completions", json=body, timeout=30)
-
-
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_what_ran_gets_an_error_and_a_new_engine_serves(is_stream: bool) -> None:
     with live_server() as server:
-        wanted = _killed_by(server.url, BODY).json()["choices"]
+        wanted = server.client.post(PATH, json=BODY).json()["choices"]
         server.ask(die)
-        answer = _killed_by(server.url, {**BODY, "stream": is_stream})
+        answer = server.client.post(PATH, json={**BODY, "stream": is_stream})
         if is_stream:
             error, done, _ = answer.text.split("\n\n")
             assert '"code": 503' in error
@@ -46,12 +42,12 @@ def test_what_ran_gets_an_error_and_a_new_engine_serves(is_stream: bool) -> None
             assert answer.headers["retry-after"] == "1"
             assert answer.json()["error"]["type"] == "ServiceUnavailableError"
         assert "block" not in answer.text
-        health = httpx.get(f"{server.url}/health")
+        health = server.client.get("/health")
         assert health.status_code == 503
-        assert _killed_by(server.url, BODY).status_code == 503
-        while httpx.get(f"{server.url}/health").status_code != 200:
+        assert server.client.post(PATH, json=BODY).status_code == 503
+        while server.client.get("/health").status_code != 200:
             pass
-        assert _killed_by(server.url, BODY).json()["choices"] == wanted
+        assert server.client.post(PATH, json=BODY).json()["choices"] == wanted
         server.wait_until_empty()
 
 
