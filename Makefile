@@ -1,5 +1,5 @@
 # Every target but gpu creates .venv and installs what it needs; a second call costs nothing.
-# ARGS passes flags on: make fragmentation ARGS="--quick --out results/quick"
+# ARGS passes flags on: make fragmentation ARGS="--quick"
 
 PYTHON ?= python3
 ARGS ?=

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from experiments.command import parse_path
+from experiments.command import default_folder, parse_path
 from experiments.flags import Flag, command_of, names, parse_flags, whole
 from paged.allocator.registry import find_allocator
 from paged.errors import ConfigError
@@ -59,8 +59,13 @@ class BatchingOptions:
     seeds: Annotated[int, Flag(whole(100), "N", "number of seeds (default 1)")] = 1
     quick: Annotated[bool, Flag(str, "", "fewer requests and one round")] = False
     out: Annotated[
-        Path, Flag(parse_path, "DIR", "folder for results (default results/batching)")
-    ] = Path("results/batching")
+        Path | None,
+        Flag(
+            parse_path,
+            "DIR",
+            "folder for results (default results/batching, with -quick after it if quick)",
+        ),
+    ] = None
     json: Annotated[bool, Flag(str, "", "print the summary as JSON, not as a table")] = False
 
     def __post_init__(self) -> None:
@@ -70,6 +75,11 @@ class BatchingOptions:
             raise ConfigError(
                 f"--fit names one of --allocators, {', '.join(self.allocators)}; got {self.fit!r}"
             )
+
+    @property
+    def folder(self) -> Path:
+        """Where results go: a quick run never takes the place of a full one."""
+        return self.out or default_folder("batching", is_quick=self.quick)
 
     @property
     def load_size(self) -> int:

@@ -36,14 +36,14 @@ def run(options: BatchingOptions) -> None:
 
     Raises: ConfigError, ModelFileError for bad input; nothing is written.
     """
-    require_writable(options.out)
+    require_writable(options.folder)
     config = _config(options)
     loaded = load_model(config)
     loads = {
         seed: draw_ragged(seed, options.load_size, vocab_size=loaded.config.vocab_size)
         for seed in range(options.seed, options.seed + options.seeds)
     }
-    with published(options.out) as directory:
+    with published(options.folder) as directory:
         step_time, trials = _trials(options, config, loaded, loads)
         rows = [trial.row() for trial in trials]
         write_csv(directory / "batching.csv", tuple(rows[0]), rows)
@@ -57,7 +57,7 @@ def run(options: BatchingOptions) -> None:
         print(json.dumps(rows, indent=2))
     else:
         print(table)
-        print(f"report: {options.out / 'report.html'}")
+        print(f"report: {options.folder / 'report.html'}")
 
 
 def _config(options: BatchingOptions) -> LLMConfig:

@@ -36,6 +36,11 @@ def parse_path(text: str) -> Path:
     return Path(text)
 
 
+def default_folder(experiment: str, *, is_quick: bool) -> Path:
+    """Name the folder of results where the command line names none."""
+    return Path("results", f"{experiment}-quick" if is_quick else experiment)
+
+
 def run_command(command: Callable[[], None]) -> int:
     """Run a command and return the exit status; what went wrong takes one line on stderr.
 

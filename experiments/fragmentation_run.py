@@ -19,11 +19,11 @@ def run(options: Options) -> None:
 
     Raises: ConfigError, WorkloadError, RequestRefused for bad input; nothing is written.
     """
-    require_writable(options.out)
+    require_writable(options.folder)
     plan = make_plan(options)
     if not options.json:
         print(next(iter(plan.workloads.values())).accounting)
-    with published(options.out, owned=_files_of_some_runs()) as directory:
+    with published(options.folder, owned=_files_of_some_runs()) as directory:
         jobs = _jobs(options, plan, directory)
         outcomes = {one.trial: one for one in run_jobs(jobs, num_processes=options.jobs)}
         write_results(directory, options, plan, outcomes)
@@ -34,7 +34,7 @@ def run(options: Options) -> None:
         print(json.dumps(rows, indent=2))
     else:
         print(table)
-        print(f"report: {options.out / 'report.html'}")
+        print(f"report: {options.folder / 'report.html'}")
 
 
 def _jobs(options: Options, plan: Plan, directory: Path) -> list[Job]:

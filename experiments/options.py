@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from experiments.command import parse_path
+from experiments.command import default_folder, parse_path
 from experiments.flags import Flag, between, command_of, flag_name, names, parse_flags, share, whole
 from experiments.sim.setup import DEFAULT_BLOCK_SIZE, DEFAULT_WATERMARK, STEP_TIMES
 from experiments.workload import ARRIVALS, SYNTHETIC
@@ -161,8 +161,13 @@ class Options:
     ] = False
     jobs: Annotated[int | None, Flag(whole(1_024), "N", "processes (default: one per core)")] = None
     out: Annotated[
-        Path, Flag(parse_path, "DIR", "folder for results (default results/fragmentation)")
-    ] = Path("results/fragmentation")
+        Path | None,
+        Flag(
+            parse_path,
+            "DIR",
+            "folder for results (default results/fragmentation, with -quick after it if quick)",
+        ),
+    ] = None
     json: Annotated[bool, Flag(str, "", "print the summary as JSON, not as a table")] = False
 
     def __post_init__(self) -> None:
@@ -192,6 +197,11 @@ class Options:
             "--arrivals trace replays timestamps: give a --trace FILE that has them",
         )
         _require(self.cdf_model is None or self.cdf is not None, "--cdf-model needs a --cdf FILE")
+
+    @property
+    def folder(self) -> Path:
+        """Where results go: a quick run never takes the place of a full one."""
+        return self.out or default_folder("fragmentation", is_quick=self.quick)
 
     @property
     def is_builtin(self) -> bool:

@@ -20,6 +20,12 @@ def test_quick_is_smaller_unless_told_otherwise() -> None:
     assert (told.load_size, told.num_rounds) == (7, 2)
 
 
+def test_a_quick_run_leaves_the_results_of_a_full_one_alone() -> None:
+    flags: list[list[str]] = [[], ["--quick"], ["--quick", "--out", "x"]]
+    folders = [str(parse_batching_options(each).folder) for each in flags]
+    assert folders == ["results/batching", "results/batching-quick", "x"]
+
+
 def test_the_command_does_the_same_work() -> None:
     options = BatchingOptions(model="tiny", fit="paged", allocators=("paged", "static"), quick=True)
     words = shlex.split(options.command)

@@ -57,6 +57,12 @@ def test_every_flag_arrives():
     assert not options.is_builtin
 
 
+def test_a_quick_run_leaves_the_results_of_a_full_one_alone():
+    flags = [[], ["--quick"], ["--quick", "--out", "x"]]
+    folders = [str(parse_options(each).folder) for each in flags]
+    assert folders == ["results/fragmentation", "results/fragmentation-quick", "x"]
+
+
 def test_help_names_every_flag(capsys):
     with pytest.raises(SystemExit, match="0"):
         parse_options(["--help"])
