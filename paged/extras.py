@@ -1,11 +1,15 @@
-"""Packages that models and kernels need, and the core of `paged` does without."""
+"""Packages that models, kernels and servers need, and the core of `paged` does without."""
 
 from __future__ import annotations
 
 MODEL_PACKAGES = ("torch", "safetensors", "tokenizers", "gguf", "huggingface_hub", "llguidance")
 """What `paged[model]` installs, by the names that are imported."""
 
+SERVE_PACKAGES = ("fastapi", "httpx", "prometheus_client", "pydantic", "uvicorn")
+"""What `paged[serve]` installs besides."""
+
 
 def not_installed(package: str) -> str:
     """Return what to tell a user who lacks one of these packages."""
-    return f"{package} is not installed; pip install 'paged[model]'"
+    extra = "serve" if package in SERVE_PACKAGES else "model"
+    return f"{package} is not installed; pip install 'paged[{extra}]'"

@@ -12,7 +12,7 @@ from typing import Any
 from paged.cli.command import Command
 from paged.cli.parser import CommandParser, add_commands
 from paged.errors import PagedError
-from paged.extras import MODEL_PACKAGES, not_installed
+from paged.extras import MODEL_PACKAGES, SERVE_PACKAGES, not_installed
 
 COMMANDS = (
     Command(
@@ -20,6 +20,11 @@ COMMANDS = (
     ),
     Command(
         name="serve", summary="serve a model to OpenAI clients", place="paged.cli.serve:ACTION"
+    ),
+    Command(
+        name="bench",
+        summary="put load on any OpenAI-compatible server",
+        place="paged.cli.bench:ACTION",
     ),
     Command(
         name="diff",
@@ -116,7 +121,7 @@ def _run(given: Sequence[str]) -> int:
     except PagedError as error:
         return _refuse(given, str(error))
     except ModuleNotFoundError as error:
-        if error.name not in MODEL_PACKAGES:
+        if error.name not in (*MODEL_PACKAGES, *SERVE_PACKAGES):
             raise
         return _refuse(given, not_installed(error.name))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paged.extras import MODEL_PACKAGES
+from paged.extras import MODEL_PACKAGES, SERVE_PACKAGES
 from tests.helpers.gguf_files import small_llama, write_model
 
 SCRIPT = """
@@ -40,8 +40,21 @@ def run_without(package: str, *arguments: str) -> subprocess.CompletedProcess[st
 
 def test_these_are_the_packages_of_the_extra(repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
-    names = [re.split("[<>=]", each)[0] for each in project["optional-dependencies"]["model"]]
-    assert list(MODEL_PACKAGES) == names
+    extras = {
+        name: [re.split("[<>=]", each)[0] for each in packages]
+        for name, packages in project["optional-dependencies"].items()
+    }
+    assert extras["model"] == list(MODEL_PACKAGES)
+    assert extras["serve"] == ["paged[model]", *SERVE_PACKAGES]
+
+
+@pytest.mark.parametrize("command", ["serve tiny", "bench serve"])
+def test_without_the_packages_of_a_server_it_says_what_to_install(command: str) -> None:
+    package = "fastapi" if command.startswith("serve") else "httpx"
+    ran = run_without(package, *command.split())
+    assert (ran.returncode, ran.stdout) == (2, "")
+    last = ran.stderr.splitlines()[-1]
+    assert last.endswith(f"error: {package} is not installed; pip install 'paged[serve]'")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Load on any OpenAI-compatible server, and what its clients see of it."""
