@@ -1,0 +1,80 @@
+"""A stream of events as ASGI messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from paged.server.event_stream import EventStream
+
+
+class Block:
+    """Stands for a submission: knows whether its block was left."""
+
+    def __init__(self) -> None:
+        self.is_left = False
+
+    async def __aenter__(self) -> Block:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.is_left = True
+
+
+async def _events() -> AsyncIterator[bytes]:
+    yield b"data: 1\n\n"
+    yield b"data: 2\n\n"
+
+
+async def _never() -> dict[str, Any]:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def _gone() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
+
+
+def _run(send: Any, receive: Any = _never) -> Block:
+    block = Block()
+    stream = EventStream(_events(), block, write_timeout_s=0.05)  # type: ignore[arg-type]
+    asyncio.run(stream({"type": "http"}, receive, send))
+    return block
+
+
+def test_events_follow_their_head_one_by_one() -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    assert _run(send).is_left
+    head, *bodies = sent
+    headers = dict(head["headers"])
+    assert head["status"] == 200
+    assert headers[b"content-type"].startswith(b"text/event-stream")
+    assert headers[b"cache-control"] == b"no-cache"
+    assert b"content-length" not in headers
+    assert [(body["body"], body["more_body"]) for body in bodies] == [
+        *((b"data: 1\n\n", True), (b"data: 2\n\n", True)),
+        (b"", False),
+    ]
+
+
+def test_a_reader_that_takes_nothing_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    assert _run(send).is_left
+    assert "took nothing for 0.05 s" in caplog.text
+
+
+def test_a_reader_that_leaves_ends_it() -> None:
+    async def send(message: Any) -> None:
+        await asyncio.sleep(0.01)
+
+    assert _run(send, _gone).is_left
