@@ -34,7 +34,7 @@ GOAL_PCT = 10.0
 
 DEFINITIONS = (
     "tokens/s: output tokens by the time from the first step to the last. batch: sequences that"
-    " a step computes, weighted by its time.",
+    " a step computes, weighted by its time; rows whose sequence has ended do not count.",
     "The four shares split that time. no model: outside the model (scheduling, block tables,"
     " inputs, drawing, text). padding: inside it, on tokens of no sequence, by their share of the"
     " tokens that the model was given; batches are ragged, so there are none on a CPU. idle rows:"
@@ -45,7 +45,8 @@ DEFINITIONS = (
     "predicted: the same allocator and scheduler under simulated time, with one affine step-time"
     " model for all arms. It was fitted to the first half of the steps of one arm, and that arm"
     " is scored on its other half, the others on all their steps. The simulation schedules the"
-    " very steps of the real engine, which is checked: what differs is time.",
+    " very steps of the real engine, which is checked: what differs is time. difference % and"
+    " batch diff. %: predicted tokens/s and batch beside those of the scored steps.",
 )
 
 

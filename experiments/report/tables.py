@@ -51,7 +51,8 @@ DETAIL_NOTE = (
     " 1 - largest free run / total free (contiguous allocators only); a dash: does not apply."
 )
 MEASURE_NOTE = (
-    "preempt. = preemptions per completion; ± sample standard deviation over seeds;"
+    "batch = sequences in a step, weighted by its time as the shares are (of a static batch those"
+    " that still compute); preempt. = preemptions per completion; ± sample standard deviation over seeds;"
     " waiting = share of the window in which memory keeps a request waiting."
 )
 

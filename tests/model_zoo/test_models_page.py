@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from model_zoo import families, registry
+from model_zoo.families.llama import FAMILY, NAMES
 from model_zoo.registry import FAMILIES
 from tests.helpers.hf_model import HfModel, check_logits
+from tests.helpers.tokenizer_folder import write_folder
 
 _FILE = re.compile(r"<!-- phi3\.py -->\n```python\n(.*?)```", re.DOTALL)
+_CHECK = re.compile(r"<!-- check\.py -->\n```python\n(.*?)```", re.DOTALL)
 
 
 @pytest.fixture
@@ -29,6 +34,31 @@ def _phi3(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(registry, "FAMILIES", registry.discover())
     yield
     sys.modules.pop(f"{families.__name__}.phi3")
+
+
+def test_the_check_of_a_checkpoint_finds_what_is_wrong(
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    example = _CHECK.search((repository / "docs/models.md").read_text())
+    assert example is not None
+    (tmp_path / "check.py").write_text(example[1])
+    write_folder(tmp_path)
+    hf = HfModel("llama", vocab_size=600)
+    hf.model.save_pretrained(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["check.py", str(tmp_path)])
+
+    def difference() -> float:
+        runpy.run_path(str(tmp_path / "check.py"), run_name="__main__")
+        return float(capsys.readouterr().out.rpartition(" ")[2])
+
+    assert difference() < 1e-4
+    swapped = {"attention_norm": NAMES["mlp_norm"], "mlp_norm": NAMES["attention_norm"]}
+    wrong = replace(FAMILY, names={**NAMES, **swapped})
+    monkeypatch.setattr(registry, "FAMILIES", {"llama": wrong})
+    assert difference() > 0.1
 
 
 @pytest.mark.usefixtures("_phi3")
