@@ -52,8 +52,8 @@ DETAIL_NOTE = (
 )
 MEASURE_NOTE = (
     "batch = sequences in a step, weighted by its time as the shares are (of a static batch those"
-    " that still compute); preempt. = preemptions per completion; ± sample standard deviation over seeds;"
-    " waiting = share of the window in which memory keeps a request waiting."
+    " that still compute); preempt. = preemptions per completion; ± sample standard deviation"
+    " over seeds; waiting = share of the window in which memory keeps a request waiting."
 )
 
 
