@@ -81,8 +81,9 @@ class StepMeter:
     failed have no latencies.
     """
 
-    def __init__(self, max_rows: int) -> None:
+    def __init__(self, max_rows: int, *, has_prefix_cache: bool) -> None:
         self.counts = Counts()
+        self._has_prefix_cache = has_prefix_cache
         self.histograms = {
             "time_to_first_token_s": Histogram(SECONDS),
             "inter_token_latency_s": Histogram(SECONDS),
@@ -144,7 +145,8 @@ class StepMeter:
             life = _Life(request, now_s, len(admitted.sequence_indices))
             self._lives[request.request_id] = life
             self.histograms["queue_time_s"].add_one(max(0.0, now_s - request.arrival_s))
-            self.counts.prefix_queries += request.num_prompt_tokens
+            if self._has_prefix_cache:
+                self.counts.prefix_queries += request.num_prompt_tokens
             self.counts.prefix_hits += admitted.num_cached_tokens
         self._leave(life)
         life.rows = admitted.rows.tolist()

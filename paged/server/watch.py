@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from paged.allocator.block_table import BlockTables
 from paged.engine.engine import Engine
 from paged.engine.llm_config import LLMConfig
@@ -86,7 +88,8 @@ class _Watched:
         self.scheduler = scheduler
         allocator = scheduler.allocator
         max_rows = allocator.tables.max_rows
-        self.meter = StepMeter(max_rows)
+        has_prefix_cache = allocator.prefix_keys(np.zeros(0, np.int32)) is not None
+        self.meter = StepMeter(max_rows, has_prefix_cache=has_prefix_cache)
         self.usage = UsageMeter(max_rows)
         self.shadows: Shadows | None = None
         if len(allocator.group_tables) == 1:

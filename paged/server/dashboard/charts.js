@@ -29,17 +29,12 @@ export class Tiles {
       tile("preempted", [formatNumber(away), `${formatNumber(totals.preemptions)} in all`], { isAlarm: away > 0 }),
       tile("tokens/s", [formatNumber(history.rate("generation_tokens", RATE_WINDOW_S)), ""],
         { line: history.rates("generation_tokens") }),
-      tile("first token", median(ttft), { title: `99 of 100 within ${formatSeconds(ttft.p99).join(" ")}` }),
-      tile("between tokens", median(itl), { title: `99 of 100 within ${formatSeconds(itl.p99).join(" ")}` }),
+      tile("first token p50", formatSeconds(ttft.p50), { title: `99 of 100 within ${formatSeconds(ttft.p99).join(" ")}` }),
+      tile("between tokens p50", formatSeconds(itl.p50), { title: `99 of 100 within ${formatSeconds(itl.p99).join(" ")}` }),
       tile("prefix hits", [formatShare(totals.prefix_queries ? totals.prefix_hits / totals.prefix_queries : null), "of tokens"]),
       tile("pool in use", [formatShare((map.counts.held + map.counts.shared) / map.num_blocks), ""]),
     );
   }
-}
-
-function median(latency) {
-  const [value, unit] = formatSeconds(latency.p50);
-  return [value, unit && `${unit} median`];
 }
 
 function tile(name, [value, unit], { line = [], isAlarm = false, title = null } = {}) {

@@ -1,7 +1,7 @@
 // The real allocator beside those that only keep books: what each holds of the same requests.
 
 import { byId, element, formatShare } from "/dashboard/page.js";
-import { capacity, SLOT_CLASSES, wasted } from "/dashboard/view.js";
+import { capacity, SLOT_CLASSES, unused } from "/dashboard/view.js";
 
 export class Shadows {
   constructor() {
@@ -11,14 +11,14 @@ export class Shadows {
   show(map) {
     const numHeld = map.requests.filter((request) => request.sequences.length).length;
     const rows = row(map.allocator, map.slots, [
-      element("b", {}, String(numHeld)), " held · wastes ", element("b", {}, formatShare(wasted(map.slots))),
+      element("b", {}, String(numHeld)), " held · unused ", element("b", {}, formatShare(unused(map.slots))),
     ]);
     for (const shadow of map.shadows) {
       const rest = shadow.num_waiting ? ` · ${shadow.num_waiting} would wait` : "";
       const never = shadow.num_refused ? ` · ${shadow.num_refused} never fit` : "";
       rows.push(...row(shadow.allocator, shadow.slots, [
-        element("b", {}, String(shadow.num_held)), " held · wastes ",
-        element("b", {}, formatShare(wasted(shadow.slots))), rest + never,
+        element("b", {}, String(shadow.num_held)), " held · unused ",
+        element("b", {}, formatShare(unused(shadow.slots))), rest + never,
       ]));
     }
     if (!map.shadows.length) {

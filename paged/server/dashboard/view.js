@@ -122,8 +122,8 @@ export function capacity(slots) {
   return Object.values(slots).reduce((total, value) => total + value, 0);
 }
 
-// What of the memory that requests hold does nothing: not used yet or never, and rounding.
-export function wasted(slots) {
+// What of the memory that requests hold holds nothing: not used yet or never, and rounding.
+export function unused(slots) {
   const idle = slots.granted_unused + slots.reserved + slots.internal + slots.rounding;
   const held = idle + slots.token;
   return held ? idle / held : null;

@@ -12,7 +12,8 @@ from tests.helpers.toy_engine import ToyEngine, make_toy_engine
 
 def _metered(**values: Any) -> tuple[ToyEngine, StepMeter]:
     toy = make_toy_engine(**{"num_blocks": 32} | values)
-    meter = StepMeter(toy.scheduler.allocator.tables.max_rows)
+    max_rows = toy.scheduler.allocator.tables.max_rows
+    meter = StepMeter(max_rows, has_prefix_cache=toy.cache.enable_prefix_caching)
     toy.engine.observers = (*toy.engine.observers, meter)
     return toy, meter
 
@@ -91,6 +92,13 @@ def test_prompts_found_in_the_cache_are_hits() -> None:
     toy.add("b", [1] * 10)
     toy.run()
     assert (meter.counts.prefix_queries, meter.counts.prefix_hits) == (20, 8)
+
+
+def test_without_a_cache_nothing_is_looked_up() -> None:
+    toy, meter = _metered()
+    toy.add("a", [1] * 10)
+    toy.run()
+    assert meter.counts.prefix_queries == 0
 
 
 def test_what_was_given_up_is_counted_and_has_no_latency() -> None:
