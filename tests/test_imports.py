@@ -50,6 +50,7 @@ LAYERS = {
         project=FOUNDATION | {"paged.kernel"},
         others=_DEVICE | {"safetensors", "gguf", "tokenizers", "jinja2", "huggingface_hub"},
     ),
+    "paged.replay": Layer(project=_CORE | {"paged.kernel"}, others=_DEVICE | {"tqdm"}),
     "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"tqdm", "llguidance"}),
     "paged.server": Layer(
         project=_ENGINE,
@@ -69,7 +70,7 @@ LAYERS = {
         others={"numpy", "httpx", "tqdm"},
     ),
     "paged.cli": Layer(
-        project=_ENGINE | {"paged.server", "paged.loadgen", "experiments.workload"},
+        project=_ENGINE | {"paged.replay", "paged.server", "paged.loadgen", "experiments.workload"},
         others={"numpy", "torch"},
     ),
     "experiments": Layer(

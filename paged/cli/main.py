@@ -32,6 +32,11 @@ COMMANDS = (
         place="paged.cli.diff:ACTION",
     ),
     Command(
+        name="replay",
+        summary="run a kernel on the schedule of a recorded run",
+        place="paged.cli.replay:ACTION",
+    ),
+    Command(
         name="download",
         summary="fetch a model that paged knows by name, and print where it is",
         place="paged.cli.download:ACTION",

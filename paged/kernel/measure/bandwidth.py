@@ -81,7 +81,7 @@ def measure_hardware(device: torch.device, probe: Probe | None = None) -> Hardwa
             bytes_per_s=2 * probe.copy_bytes / min(rounds["copy"]),
             flops_per_s=2 * probe.matrix_size**3 / min(rounds["matmul"]),
         ),
-        l2_bytes=_l2_bytes(device),
+        l2_bytes=l2_bytes(device),
     )
 
 
@@ -91,7 +91,8 @@ def _round(device: torch.device, run: Callable[[], Any]) -> Round:
     return host_round([run], ON_CPU)
 
 
-def _l2_bytes(device: torch.device) -> int | None:
+def l2_bytes(device: torch.device) -> int | None:
+    """Return the size of a GPU's cache; None for a CPU."""
     if device.type != "cuda":
         return None
     untyped: Any = torch.cuda

@@ -1,0 +1,162 @@
+"""`paged replay`: a kernel on the schedule of a recorded run, judged and compared step by step."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+
+import torch
+
+from paged.cli.command import Action
+from paged.cli.kernel_option import choice
+from paged.errors import BackendUnavailable, ConfigError
+from paged.kernel.backends.cuda_driver import why_unavailable
+from paged.kernel.measure.bandwidth import l2_bytes
+from paged.recording.recording import Recording, open_recording
+from paged.replay.contender import OP, contender, sanitized
+from paged.replay.replay import replay
+from paged.replay.report import Report
+from paged.replay.shape import ShapeOptions, shape_of
+from paged.replay.step_problem import step_problem
+
+_FEW_STEPS = {"cpu": 8, "cuda": 64}
+"""Replayed where the user does not say how many."""
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="what --record wrote")
+    parser.add_argument(
+        "--kernel",
+        type=choice,
+        metavar=f"{OP}=VARIANT",
+        help="a name of 'paged kernels list', FILE.cu, host or reference (default: only tell what"
+        " was recorded)",
+    )
+    parser.add_argument(
+        "--against", metavar="VARIANT", help="compare with this one too (default: none)"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--sanitize", action="store_true", help="judge every access (default: results alone)"
+    )
+    how.add_argument(
+        "--bench", action="store_true", help="time it beside --against (default: no times)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, metavar="N", help="of --bench (default: 3)"
+    )
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="cpu: interpreted (default: cpu)"
+    )
+    parser.add_argument(
+        "--steps", type=span, metavar="A:B", help="from step A to before B (default: all)"
+    )
+    parser.add_argument(
+        "--every", type=int, metavar="N", help="each Nth of them (default: 8 in all, 64 on a GPU)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="each step (default: none)")
+    _add_shape(parser)
+
+
+def _add_shape(parser: ArgumentParser) -> None:
+    shape = parser.add_argument_group("attention")
+    shape.add_argument(
+        "--num-kv-heads", type=int, metavar="N", help="(default: the model's; 1 on a CPU)"
+    )
+    shape.add_argument(
+        "--group-size", type=int, metavar="N", help="heads over a KV head (default: the model's)"
+    )
+    shape.add_argument("--head-dim", type=int, metavar="N", help="(default: the model's)")
+    shape.add_argument("--dtype", default="bfloat16", help="of queries (default: %(default)s)")
+    shape.add_argument("--kv-dtype", default="bfloat16", help="of the pool (default: %(default)s)")
+    shape.add_argument("--kv-group", type=int, default=0, metavar="N", help="(default: 0)")
+    shape.add_argument("--seed", type=int, default=0, metavar="S", help="of contents (default: 0)")
+
+
+def span(text: str) -> slice:
+    """Read `A:B`, either of which may be left out. Raises ArgumentTypeError."""
+    first, colon, last = text.partition(":")
+    parts = [int(part) if part.isdecimal() else None for part in (first, last)]
+    if not colon or any(p is None and each for p, each in zip(parts, (first, last), strict=True)):
+        raise ArgumentTypeError(f"expected steps as 100:200, got {text!r:.40}")
+    return slice(*parts)
+
+
+def _run(arguments: Namespace) -> int:
+    _check(arguments)
+    with open_recording(arguments.file) as recording:
+        print(_summary(recording), flush=True)
+        status = 0 if arguments.kernel is None else _replay(recording, arguments)
+        if recording.contents.fault is not None:
+            print(f"paged replay: warning: {recording.contents.fault}", file=sys.stderr)
+        return status
+
+
+def _check(arguments: Namespace) -> None:
+    """Refuse options that contradict each other. Raises: ConfigError, BackendUnavailable."""
+    if arguments.kernel is None:
+        return
+    if arguments.kernel[0] != OP:
+        raise ConfigError(f"only {OP} can be replayed, got --kernel {arguments.kernel[0]}=")
+    if arguments.bench and arguments.against is None:
+        raise ConfigError("--bench times a kernel beside another: name it by --against")
+    if arguments.sanitize and arguments.device == "cuda":
+        raise ConfigError("--sanitize runs in the interpreter: leave --device out")
+    for name in ("every", "rounds"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise ConfigError(f"--{name} must be at least 1, got {value}")
+    reason = why_unavailable() if arguments.device == "cuda" else None
+    if reason is not None:
+        raise BackendUnavailable(f"no CUDA device to replay on: {reason}")
+
+
+def _summary(recording: Recording) -> str:
+    header = recording.header
+    model = "a model it does not name" if header.model is None else header.model.name
+    return (
+        f"{recording.num_steps:,} steps of {model}: allocator {header.allocator},"
+        f" {header.num_blocks:,} blocks of {header.block_size}, at most {header.max_rows:,}"
+        " sequences"
+    )
+
+
+def _replay(recording: Recording, arguments: Namespace) -> int:
+    device: str = arguments.device
+    places = range(recording.num_steps)[arguments.steps or slice(None)]
+    places = places[:: arguments.every or max(1, -(-len(places) // _FEW_STEPS[device]))]
+    num_kv_heads = arguments.num_kv_heads or (1 if device == "cpu" else None)
+    options = ShapeOptions(
+        num_kv_heads=num_kv_heads,
+        group_size=arguments.group_size,
+        head_dim=arguments.head_dim,
+        q_t=arguments.dtype,
+        kv_t=arguments.kv_dtype,
+        group=arguments.kv_group,
+    )
+    shape = shape_of(recording.header, options)
+    variant: str = arguments.kernel[1]
+    kernel = sanitized(variant) if arguments.sanitize else contender(variant)
+    other = None if arguments.against is None else contender(arguments.against)
+    every = f", every {places.step:,}th" if places.step > 1 else ""
+    print(f"{len(places):,} of them{every}; {shape.text}", flush=True)
+    outcomes = replay(
+        recording,
+        places,
+        lambda batch: step_problem(batch, shape, seed=arguments.seed, device=torch.device(device)),
+        (kernel, other),
+        num_rounds=arguments.rounds if arguments.bench else 0,
+        l2_bytes=l2_bytes(torch.device(device)),
+    )
+    report = Report(
+        kernel=f"{OP}={kernel.name}", other=None if other is None else other.name, outcomes=outcomes
+    )
+    print("\n".join(report.lines()))
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(report.rows(), indent=1) + "\n")
+    return 1 if report.faults else 0
+
+
+ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -1,0 +1,141 @@
+"""Run a kernel on steps of a recording, judge it, and compare and time it beside another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from tqdm import tqdm
+
+from paged.errors import KernelRunError
+from paged.kernel.measure.candidate import Candidate, Clock, Unserved
+from paged.kernel.measure.timing import Timing, interleave, make_round
+from paged.kernel.measure.workloads import with_own_memory
+from paged.kernel.problem import Tensors, same_bits
+from paged.recording.recording import Recording
+from paged.replay.step_problem import StepProblem
+from paged.scheduler.batch import Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """How long a step took the kernel and the other, in the same rounds."""
+
+    kernel: Timing
+    other: Timing
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as the other the kernel takes."""
+        return self.kernel.times(self.other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutcome:
+    """What came of one step.
+
+    text: the step's size in words.
+    fault: what is wrong with the kernel's result, or how it failed.
+    why_not: why the kernel does not serve this step.
+    error: most that an element of out is away from the exact one; infinite where only one of
+        the two is finite. None where there is no result.
+    difference: the same, from the other's result. is_equal: whether all bits are equal.
+    """
+
+    step: int
+    text: str
+    fault: str | None = None
+    why_not: str | None = None
+    error: float | None = None
+    difference: float | None = None
+    is_equal: bool = False
+    times: Times | None = None
+
+
+def replay(
+    recording: Recording,
+    places: Sequence[int],
+    make_problem: Callable[[Batch], StepProblem],
+    candidates: tuple[Candidate, Candidate | None],
+    *,
+    num_rounds: int = 0,
+    l2_bytes: int | None = None,
+) -> list[StepOutcome]:
+    """Run a kernel, and perhaps another, on the steps at some places that compute anything.
+
+    num_rounds, l2_bytes: as for `replay_step`.
+    Raises: RecordingError; as `replay_step`.
+    """
+    steps = tqdm(recording.steps_at(places), total=len(places), unit="step", leave=False)
+    return [
+        replay_step(make_problem(step.batch), *candidates, num_rounds=num_rounds, l2_bytes=l2_bytes)
+        for step in steps
+        if step.batch.num_seqs
+    ]
+
+
+def replay_step(
+    step: StepProblem,
+    kernel: Candidate,
+    other: Candidate | None,
+    *,
+    num_rounds: int = 0,
+    l2_bytes: int | None = None,
+) -> StepOutcome:
+    """Run a kernel, and the other, on the call of a step.
+
+    num_rounds: in which both are timed; 0 times neither. l2_bytes: a GPU's cache, which the
+        rounds do not find warm.
+    Raises: what a kernel raises, but for its own faults while it runs.
+    """
+    try:
+        got = _results(kernel, step)
+    except Unserved as error:
+        return StepOutcome(step=step.step, text=step.text, why_not=str(error))
+    except KernelRunError as error:
+        return StepOutcome(step=step.step, text=step.text, fault=str(error))
+    expected = None if other is None else _results(other, step)
+    times = None
+    if other is not None and num_rounds:
+        times = _times(step, (kernel, other), num_rounds, l2_bytes)
+    return StepOutcome(
+        step=step.step,
+        text=step.text,
+        fault=step.problem.judge(got),
+        error=distance(got[0], step.attention.exact[0]),
+        difference=None if expected is None else distance(got[0], expected[0]),
+        is_equal=expected is not None and same_bits(got, expected) is None,
+        times=times,
+    )
+
+
+def _results(candidate: Candidate, step: StepProblem) -> Tensors:
+    return candidate.prepare(with_own_memory(step.problem))()
+
+
+def _times(
+    step: StepProblem, candidates: Sequence[Candidate], num_rounds: int, l2_bytes: int | None
+) -> Times:
+    # by place: both may have one name
+    rounds = {
+        str(place): make_round(candidate, step.problem, l2_bytes)
+        for place, candidate in enumerate(candidates)
+    }
+    clocks: list[Clock] = [
+        "host" if l2_bytes is None else candidate.clock for candidate in candidates
+    ]
+    seconds = interleave(rounds, num_rounds).values()
+    kernel, other = (
+        Timing(rounds_s=each, clock=clock) for each, clock in zip(seconds, clocks, strict=True)
+    )
+    return Times(kernel=kernel, other=other)
+
+
+def distance(got: torch.Tensor, expected: torch.Tensor) -> float:
+    """Return the most that any element is away; infinite where only one of two is finite."""
+    if not got.numel():
+        return 0.0
+    a, b = got.to(torch.float64), expected.to(torch.float64)
+    is_same = (a == b) | (a.isnan() & b.isnan())
+    return float(torch.where(is_same, 0.0, (a - b).abs()).nan_to_num(torch.inf).max())

@@ -1,0 +1,104 @@
+"""`paged replay`: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentTypeError
+from pathlib import Path
+
+import pytest
+
+from paged.cli.main import main
+from paged.cli.replay import span
+from paged.kernel.registry import find_op
+from paged.kernel.variant import shipped_variants
+from tests.helpers.recorded_runs import random_requests, record
+
+SMALL = ["--head-dim", "16", "--group-size", "2", "--dtype", "float32", "--kv-dtype", "float32"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Return a recording of a few dozen steps."""
+    record(tmp_path / "run", random_requests(4, 8))
+    return tmp_path / "run"
+
+
+def replay(run: Path, *arguments: str) -> int:
+    return main(["replay", str(run), *SMALL, *arguments])
+
+
+def test_without_a_kernel_it_tells_what_was_recorded(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(run) == 0
+    out = capsys.readouterr().out
+    assert "steps of a model it does not name: allocator paged, 24 blocks of 4" in out
+
+
+def test_a_kernel_is_compared_and_timed(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "steps.json"
+    options = ["--kernel", "attention=host", "--against", "reference", "--bench"]
+    assert replay(run, *options, "--steps", "2:20", "--every", "6", "--json", str(file)) == 0
+    out = capsys.readouterr().out
+    assert "3 of them, every 6th; 2 heads over 1 of keys, of 16, float32 on float32" in out
+    assert "attention=host: right in all 3 steps" in out
+    assert "largest difference to reference" in out
+    assert "times as long" in out
+    assert [row["step"] for row in json.loads(file.read_text())] == [2, 8, 14]
+
+
+def test_a_wrong_kernel_gives_status_1(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shipped_variants(find_op("attention"))["v0"].read_text()
+    wrong = tmp_path / "wrong.cu"
+    assert "p.scale" in text
+    wrong.write_text(text.replace("p.scale", "(2.0f * p.scale)"))
+    assert replay(run, "--kernel", f"attention={wrong}", "--steps", "3:4") == 1
+    out = capsys.readouterr().out
+    assert "attention=wrong.cu: wrong in 1 of 1 steps" in out
+    assert "WRONG  step 3: " in out
+
+
+def test_a_run_that_broke_off_is_replayed_to_there(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.write_bytes(run.read_bytes()[:-10])
+    assert replay(run, "--kernel", "attention=host", "--every", "10") == 0
+    captured = capsys.readouterr()
+    assert "right in all" in captured.out
+    assert "steps: the recording breaks off" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--kernel", "write_kv=host"], "only attention can be replayed"),
+        (["--kernel", "attention=host", "--bench"], "name it by --against"),
+        (["--kernel", "attention=host", "--sanitize"], "only CUDA kernels can be sanitized"),
+        (["--kernel", "attention=host", "--every", "0"], "--every must be at least 1, got 0"),
+        (["--kernel", "attention=host", "--kv-group", "3"], "expected a KV group from 0 to 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    run: Path, arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(run, *arguments) == 2
+    err = capsys.readouterr().err
+    assert error in err
+    assert err.count("\n") == 1
+
+
+def test_another_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(tmp_path / "none") == 2
+    assert "cannot read" in capsys.readouterr().err
+
+
+def test_spans() -> None:
+    assert (span("2:9"), span(":9"), span("2:")) == (slice(2, 9), slice(None, 9), slice(2, None))
+    for text in ("3", "a:3", "1:2:3", "-1:2"):
+        with pytest.raises(ArgumentTypeError, match="expected steps as 100:200"):
+            span(text)

@@ -1,0 +1,110 @@
+"""Steps that were replayed: right or wrong, and how far from another's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from paged.errors import KernelRunError
+from paged.kernel.measure.candidate import Candidate, Unserved
+from paged.kernel.problem import Problem, Tensors
+from paged.recording.recording import open_recording
+from paged.replay.contender import contender
+from paged.replay.replay import StepOutcome, distance, replay
+from paged.replay.shape import ReplayShape
+from paged.replay.step_problem import StepProblem, step_problem
+from paged.scheduler.batch import Batch
+from tests.helpers.recorded_runs import random_requests, record
+
+SHAPE = ReplayShape(num_kv_heads=1, group_size=2, head_dim=16, q_t="float32", kv_t="float32")
+HOST = contender("host")
+
+
+def _problem(batch: Batch) -> StepProblem:
+    return step_problem(batch, SHAPE, seed=0, device=torch.device("cpu"))
+
+
+def changed(by: float) -> Candidate:
+    """Return the host's kernel with an element of its output changed."""
+
+    def prepare(problem: Problem):
+        def call() -> Tensors:
+            out, lse = HOST.prepare(problem)()
+            out.view(-1)[3] += by
+            return out, lse
+
+        return call
+
+    return Candidate(name="changed", prepare=prepare)
+
+
+def raising(error: Exception) -> Candidate:
+    """Return what raises when it is made ready."""
+
+    def prepare(_problem: Problem):
+        raise error
+
+    return Candidate(name="raising", prepare=prepare)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Return a recording."""
+    record(tmp_path / "run", random_requests(4, 8))
+    return tmp_path / "run"
+
+
+def replayed(
+    run: Path, kernel: Candidate, other: Candidate | None = None, **options: int
+) -> list[StepOutcome]:
+    with open_recording(run) as recording:
+        return replay(recording, range(0, 20, 7), _problem, (kernel, other), **options)
+
+
+def test_a_right_kernel_has_no_fault(run: Path) -> None:
+    outcomes = replayed(run, HOST, contender("reference"))
+    assert [each.step for each in outcomes] == [0, 7, 14]
+    assert all(each.fault is None and each.times is None for each in outcomes)
+    assert all(0 < (each.error or 0) < 1e-5 for each in outcomes)
+    assert all(0 <= (each.difference or 0) < 1e-5 for each in outcomes)
+
+
+def test_a_wrong_one_is_told_with_its_distance(run: Path) -> None:
+    for outcome in replayed(run, changed(0.5), HOST):
+        assert "out[" in (outcome.fault or "")
+        assert outcome.error == pytest.approx(0.5, abs=1e-4)
+        assert outcome.difference == pytest.approx(0.5)
+        assert not outcome.is_equal
+
+
+def test_equal_results_are_told_to_be(run: Path) -> None:
+    assert all(each.is_equal and each.difference == 0 for each in replayed(run, HOST, HOST))
+
+
+def test_a_kernel_that_fails_is_wrong_and_the_others_still_run(run: Path) -> None:
+    outcomes = replayed(run, raising(KernelRunError("it crashed")), HOST)
+    assert [(each.fault, each.error) for each in outcomes] == [("it crashed", None)] * 3
+
+
+def test_a_kernel_that_does_not_serve_is_not_wrong(run: Path) -> None:
+    outcomes = replayed(run, raising(Unserved("no such type")))
+    assert [(each.fault, each.why_not) for each in outcomes] == [(None, "no such type")] * 3
+
+
+def test_both_are_timed_in_the_same_rounds(run: Path) -> None:
+    for outcome in replayed(run, HOST, HOST, num_rounds=2):
+        assert outcome.times is not None
+        assert len(outcome.times.kernel.rounds_s) == len(outcome.times.other.rounds_s) == 2
+        assert outcome.times.ratio > 0
+
+
+def test_distance_knows_values_that_are_not_finite() -> None:
+    inf, nan = torch.inf, torch.nan
+    a = torch.tensor([1.0, inf, nan])
+    assert distance(a, a) == 0
+    assert distance(a, torch.tensor([1.5, inf, nan])) == 0.5
+    assert distance(a, torch.tensor([1.0, -inf, nan])) == torch.finfo(torch.float64).max
+    assert distance(a, torch.tensor([1.0, inf, 0.0])) == inf
+    assert distance(a[:0], a[:0]) == 0
