@@ -2,9 +2,9 @@
 
 SmolLM2-135M, 32 ragged requests (prompts 32-256, outputs 16-256 tokens, greedy, no end but
 their length), output tokens/s, rounds of all contestants in turn on equal threads; then a
-single stream, beside the floor of reading the weights once for each token. Peers that are not
-installed are left out: `make bench-peers` installs vLLM and llama.cpp, and PAGED_VLLM_PYTHON and
-PAGED_LLAMA_PYTHON name interpreters of other environments that have them.
+single stream, beside the floor of reading the weights once for each token. Peers that fail or are
+not installed are left out: `make bench-peers` installs vLLM and llama.cpp, and PAGED_VLLM_PYTHON
+and PAGED_LLAMA_PYTHON name interpreters of other environments that have them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from bench.peer import Peer
-from bench.peers.contest import Result, run_contest
+from bench.peer import Peer, PeerFailed
+from bench.peers.contest import Result, left_out, run_contest
 from bench.peers.entries import ENTRIES, Entry, python_of
 from bench.peers.load import ragged_load, single_load
 from bench.peers.report import goals, lines
 from bench.record import store
+from paged.errors import PagedError
 from paged.kernel.backends.host import HostConfig, load_host
 
 TIMEOUT_S = 1_800.0
@@ -39,8 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         contestants = [
             started for each in chosen if (started := _start(each, threads, stack)) is not None
         ]
-        results = [result for result, _ in contestants]
-        run_contest(
+        results = run_contest(
             contestants,
             batch=ragged_load(options.requests),
             single=single_load(),
@@ -72,14 +72,20 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _start(entry: Entry, threads: int, stack: ExitStack) -> tuple[Result, Peer] | None:
-    python = python_of(entry, os.environ)
-    if python is None:
-        _note(f"{entry.name} is not installed: left out")
+    """Start a contestant; None, and a line that says why, where it does not start."""
+    try:
+        python = python_of(entry, os.environ)
+        if python is None:
+            _note(f"{entry.name} is not installed: left out")
+            return None
+        _note(f"loading {entry.name}")
+        model = str(entry.model())
+        peer = Peer(python, ("-m", f"bench.peers.{entry.worker}"), timeout_s=TIMEOUT_S)
+        stack.callback(peer.close)
+        versions = peer.ask("open", model=model, threads=threads, **entry.options)
+    except (PeerFailed, PagedError) as error:
+        _note(left_out(entry.name, error))
         return None
-    _note(f"loading {entry.name}")
-    peer = Peer(python, ("-m", f"bench.peers.{entry.worker}"), timeout_s=TIMEOUT_S)
-    stack.callback(peer.close)
-    versions = peer.ask("open", model=str(entry.model()), threads=threads, **entry.options)
     return Result(entry=entry, versions=versions), peer
 
 

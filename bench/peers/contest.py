@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Protocol
 
+from bench.peer import PeerFailed
 from bench.peers.entries import Entry
 from bench.peers.load import PeerLoad
 
@@ -72,24 +73,43 @@ def run_contest(
     num_rounds: int,
     on_round: Callable[[str], object],
     pause_s: float = PAUSE_S,
-) -> None:
+) -> list[Result]:
     """Run every contestant once a round, each round starting with another one.
 
-    A first round counts for nothing. Mutates: the results.
+    A first round counts for nothing. Whoever fails is out from then on, and on_round told why.
+    Returns the results of those that went through. Mutates: the results.
     """
-    for result, asked in contestants:
-        on_round(f"warm-up: {result.entry.name}")
+
+    def warm_up(_: Result, asked: Asked) -> None:
         run_round(asked, single)
         run_round(asked, batch)
-    for number in range(num_rounds):
-        first = number % len(contestants)
-        for result, asked in (*contestants[first:], *contestants[:first]):
-            on_round(f"round {number + 1}: {result.entry.name}")
-            time.sleep(pause_s)
-            result.batch_tokens_per_s.append(run_round(asked, batch))
-            result.single_tokens_per_s.append(run_round(asked, single))
-            if result.entry.peer == "paged":
-                result.floor_tokens_per_s.append(1.0 / asked.ask("floor")["read_s"])
+
+    def count(result: Result, asked: Asked) -> None:
+        time.sleep(pause_s)
+        result.batch_tokens_per_s.append(run_round(asked, batch))
+        result.single_tokens_per_s.append(run_round(asked, single))
+        if result.entry.peer == "paged":
+            result.floor_tokens_per_s.append(1.0 / asked.ask("floor")["read_s"])
+
+    stages = [("warm-up", warm_up), *((f"round {n + 1}", count) for n in range(num_rounds))]
+    going = list(contestants)
+    for number, (title, stage) in enumerate(stages):
+        first = max(0, number - 1) % max(1, len(going))
+        for each in (*going[first:], *going[:first]):
+            name = each[0].entry.name
+            on_round(f"{title}: {name}")
+            try:
+                stage(*each)
+            except (PeerFailed, WrongOutput) as error:
+                on_round(left_out(name, error))
+                going.remove(each)
+    return [result for result, _ in going]
+
+
+def left_out(name: str, error: Exception) -> str:
+    """Say in one line why a contestant takes no part: what failed, and its last words."""
+    first, *rest = str(error).splitlines()
+    return f"{name} is left out: {' '.join([first, *rest[-1:]])}"
 
 
 def best_of(results: Sequence[Result], peer: str, *, bits: int | None = None) -> Result | None:

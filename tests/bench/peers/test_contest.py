@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bench.peer import PeerFailed
 from bench.peers.contest import Result, WrongOutput, best_of, ratio, run_contest, run_round
 from bench.peers.entries import ENTRIES, Entry
 from bench.peers.load import PeerLoad
@@ -32,6 +33,15 @@ class Scripted:
             self._calls.append(self._name)
         num_drawn = sum(arguments["output_tokens"]) - self._lost
         return {"seconds": self._seconds, "num_drawn": num_drawn}
+
+
+class Dying(Scripted):
+    """Ends in the first round that counts, after its batch."""
+
+    def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
+        if self._calls.count("late") == 2:
+            raise PeerFailed("the peer ended with status 1 at 'round':\nTraceback\nMemoryError")
+        return super().ask(op, **arguments)
 
 
 def result(name: str, rates: list[float]) -> Result:
@@ -63,6 +73,42 @@ def test_rounds_interleave_and_the_first_does_not_count() -> None:
     assert (vllm.value, vllm.least) == (4.0, 5.0)
     assert vllm.line.endswith("MISSED")
     assert (floor.value, floor.least) == (0.5, 0.7)
+
+
+def test_whoever_fails_is_left_out_and_the_others_go_on() -> None:
+    said: list[str] = []
+    ours = Result(entry=entry("paged-bfloat16"), versions={})
+    early, late = (Result(entry=entry(name), versions={}) for name in ("vllm-float32", "llama-f16"))
+    calls: list[str] = []
+    results = run_contest(
+        [
+            (early, Scripted("early", calls, seconds=1.0, lost=1)),
+            (late, Dying("late", calls, seconds=1.0)),
+            (ours, Scripted("ours", calls, seconds=1.0)),
+        ],
+        batch=BATCH,
+        single=SINGLE,
+        num_rounds=3,
+        on_round=said.append,
+        pause_s=0.0,
+    )
+    assert results == [ours]
+    assert len(ours.batch_tokens_per_s) == 3
+    outs = [line for line in said if " is left out: " in line]
+    assert outs == [
+        "vllm-float32 is left out: expected 2 tokens, got 1: this is no comparison; look at the"
+        " worker's flags",
+        "llama-f16 is left out: the peer ended with status 1 at 'round': MemoryError",
+    ]
+    assert said.index(outs[1]) > said.index("round 1: llama-f16")
+    assert "round 1: vllm-float32" not in said
+    assert "round 2: llama-f16" not in said
+
+
+def test_without_anyone_there_is_nothing_to_run() -> None:
+    none = run_contest([], batch=BATCH, single=SINGLE, num_rounds=2, on_round=print)
+    assert none == []
+    assert lines(none, threads=1)
 
 
 def test_a_contestant_that_stops_early_is_no_comparison() -> None:
