@@ -30,8 +30,7 @@ from paged.server.routes import (
 from paged.server.service import EngineService
 
 ROUTERS = (
-    *(completions.router, chat.router, models.router),
-    *(tokenize.router, health.router, metrics.router, blocks.router, dashboard.router),
+    *(completions.router, chat.router, models.router, tokenize.router, health.router),
     *(metrics.router, blocks.router, dashboard.router),
 )
 

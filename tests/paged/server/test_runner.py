@@ -1,0 +1,63 @@
+"""Listening, and the end."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import httpx
+import pytest
+
+from paged.errors import ConfigError
+from paged.server.runner import Listen
+from tests.helpers.live_server import live_server
+
+
+def test_a_free_port_is_taken_and_named() -> None:
+    listen = Listen(port=0)
+    with listen.bound_socket() as bound:
+        port = bound.getsockname()[1]
+        assert listen.address(bound) == f"http://127.0.0.1:{port}"
+        bound.listen()
+        with pytest.raises(ConfigError, match=f"cannot listen at 127.0.0.1:{port}: "):
+            Listen(port=port).bound_socket()
+    secure = Listen(host="::1", port=0, ssl_keyfile="key", ssl_certfile="cert")
+    if socket.has_ipv6:
+        with secure.bound_socket() as bound:
+            assert secure.address(bound).startswith("https://[::1]:")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"port": -1}, "port: expected 0 to 65535"),
+        ({"port": 2**16}, "port: expected 0 to 65535"),
+        ({"ssl_keyfile": "key"}, "expected both or neither"),
+        ({"ssl_certfile": "cert"}, "expected both or neither"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Listen(**options)
+
+
+def test_it_says_when_it_is_ready_and_ends_what_has_begun(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with live_server() as server:
+        assert f"paged serves tiny at {server.url}: 64 blocks" in capsys.readouterr().out
+        body = {"prompt": "a", "max_tokens": 80, "ignore_eos": True, "stream": True}
+        with (
+            httpx.Client(base_url=server.url) as client,
+            client.stream("POST", "/v1/completions", json=body) as answer,
+        ):
+            lines = answer.iter_lines()
+            assert next(lines).startswith("data: ")
+            server.runner.should_exit = True
+            *_, last, _ = lines
+        assert last == "data: [DONE]"
+
+
+def test_no_header_tells_what_serves() -> None:
+    with live_server() as server:
+        assert "server" not in server.client.get("/health").headers
