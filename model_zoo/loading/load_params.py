@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import torch
 
@@ -15,6 +16,7 @@ from model_zoo.loading.tensor_source import TensorSource
 from model_zoo.params import ModelParams
 from model_zoo.weights import WeightTarget, build_params, is_ignored, weight_map
 from paged.errors import ConfigError, ModelFileError
+from paged.kernel.huge_pages import HugePages
 from paged.kernel.linear_weight import LinearWeight, WeightType
 
 QUANTIZATIONS = ("int8",)
@@ -76,7 +78,13 @@ def _packing(dtype: torch.dtype, device: torch.device, quantization: str | None)
         known = ", ".join(str(known).removeprefix("torch.") for known in _HOST_TYPES)
         raise ConfigError(f"on the CPU the dtype must be one of {known}, got {dtype}")
     packed: WeightType = "int8" if quantization is not None else _HOST_TYPES[dtype]
-    return lambda weight: weight.packed(packed)
+    pages = HugePages()
+
+    def pack(weight: LinearWeight) -> LinearWeight:
+        made = weight.packed(packed)
+        return replace(made, data=pages.place(made.data))
+
+    return pack
 
 
 def _source(files: ModelFiles, config: ModelConfig) -> TensorSource | None:

@@ -10,6 +10,7 @@ import torch
 
 from model_zoo.config import ModelConfig
 from paged.config import CacheConfig
+from paged.kernel.huge_pages import HugePages
 
 Value = TypeVar("Value")
 
@@ -49,14 +50,17 @@ def make_pools(
 ) -> KVPools:
     """Allocate the pools, filled with zeros.
 
-    Raises: what torch raises where memory is short.
+    Raises: MemoryError, or what torch raises, where memory is short.
     """
     groups = config.kv_groups
-    is_gpu = device.type == "cuda"
+    is_gpu, pages = device.type == "cuda", HugePages()
     on_device: list[torch.Tensor] = []
     on_host: list[torch.Tensor] = []
     for group, size in zip(groups, per_group(cache.pools, len(groups)), strict=True):
         shape = (len(group.layers), 2, config.num_kv_heads, cache.block_size, config.head_dim)
-        on_device.append(torch.zeros((size.num_blocks, *shape), dtype=dtype, device=device))
+        whole = (size.num_blocks, *shape)
+        on_device.append(
+            torch.zeros(whole, dtype=dtype, device=device) if is_gpu else pages.zeros(whole, dtype)
+        )
         on_host.append(torch.zeros((size.num_host_blocks, *shape), dtype=dtype, pin_memory=is_gpu))
     return KVPools(device=tuple(on_device), host=tuple(on_host))
