@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paged.errors import ConfigError
+from paged.field_checks import Limits, check_integers
 
 POLICIES = ("fcfs", "priority")
 BATCHINGS = ("continuous", "static")
@@ -21,10 +22,6 @@ def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     _require(value in choices, f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def _require_at_least(name: str, value: int, least: int) -> None:
-    _require(value >= least, f"{name} must be at least {least}, got {value}")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
     """The pool of one KV group: layers that keep the same tokens.
@@ -38,10 +35,12 @@ class GroupConfig:
     num_host_blocks: int = 0
 
     def __post_init__(self) -> None:
-        _require_at_least("num_blocks", self.num_blocks, 1)
-        _require_at_least("num_host_blocks", self.num_host_blocks, 0)
-        if self.window is not None:
-            _require_at_least("window", self.window, 1)
+        limits: Limits = {
+            "num_blocks": (1, None),
+            "num_host_blocks": (0, None),
+            "window": (1, None),
+        }
+        check_integers(self, limits, optional=("window",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +75,14 @@ class CacheConfig:
     max_step_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("num_blocks", "block_size", "max_model_len", "blocks_per_page"):
-            _require_at_least(name, getattr(self, name), 1)
-        _require_at_least("num_host_blocks", self.num_host_blocks, 0)
+        sizes = ("num_blocks", "block_size", "max_model_len", "blocks_per_page", "max_step_tokens")
+        limits: Limits = {**dict.fromkeys(sizes, (1, None)), "num_host_blocks": (0, None)}
+        check_integers(self, limits, optional=("max_step_tokens",))
         _require(
             0.0 <= self.watermark < 1.0,
             f"watermark is a share of the pool, 0 <= watermark < 1, got {self.watermark}",
         )
         _require_choice("eviction", self.eviction, EVICTIONS)
-        if self.max_step_tokens is not None:
-            _require_at_least("max_step_tokens", self.max_step_tokens, 1)
         if self.groups is not None:
             self._check_groups(self.groups)
 
@@ -134,10 +131,11 @@ class SchedulerConfig:
     lookahead: int = 0
 
     def __post_init__(self) -> None:
-        _require_at_least("max_num_seqs", self.max_num_seqs, 1)
-        _require_at_least("lookahead", self.lookahead, 0)
-        if self.max_num_batched_tokens is not None:
-            _require_at_least("max_num_batched_tokens", self.max_num_batched_tokens, 1)
+        limits: Limits = {
+            **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens"), (1, None)),
+            "lookahead": (0, None),
+        }
+        check_integers(self, limits, optional=("max_num_batched_tokens",))
         _require_choice("policy", self.policy, POLICIES)
         _require_choice("batching", self.batching, BATCHINGS)
         _require_choice("preemption", self.preemption, PREEMPTIONS)

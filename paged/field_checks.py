@@ -48,6 +48,21 @@ def _range(least: int, most: int | None) -> str:
     return f"at least {least}" if most is None else f"from {least} to {most}"
 
 
+Limits = Mapping[str, tuple[int, int | None]]
+"""Least and most value of each field that is an integer; None is no limit."""
+
+
+def check_integers(owner: object, limits: Limits, *, optional: Collection[str] = ()) -> None:
+    """Check fields that are integers, or None if they are optional.
+
+    Mutates: those fields of owner, which get their plain form.
+    """
+    for name, (least, most) in limits.items():
+        value = getattr(owner, name)
+        if value is not None or name not in optional:
+            set_field(owner, name, integer(name, value, least, most))
+
+
 def number(name: str, value: Any, least: float, most: float) -> float:
     """Check a number, which an integer is too and NaN is not."""
     # The comparison is false for NaN, and exact for integers too large for a float.

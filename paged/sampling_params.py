@@ -13,8 +13,10 @@ from paged.field_checks import (
     MAX_INT32,
     MAX_INT64,
     MIN_INT64,
+    Limits,
     boolean,
     check_count,
+    check_integers,
     expected,
     integer,
     is_a,
@@ -114,10 +116,7 @@ class SamplingParams:
     beam: BeamParams | None = None
 
     def __post_init__(self) -> None:
-        for name, (least, most) in _INTEGERS.items():
-            value = getattr(self, name)
-            if value is not None or name not in _OPTIONAL:
-                set_field(self, name, integer(name, value, least, most))
+        check_integers(self, _INTEGERS, optional=_OPTIONAL)
         for name, (least, most) in _NUMBERS.items():
             set_field(self, name, number(name, getattr(self, name), least, most))
         for name in ("ignore_eos", "include_stop_str_in_output", "skip_special_tokens"):
@@ -183,8 +182,8 @@ class SamplingParams:
             raise expected("stop_token_ids", "a token to draw before min_tokens", "all of them")
 
 
-# Least and most value of each field that is a number; None is no limit.
-_INTEGERS: dict[str, tuple[int, int | None]] = {
+# Least and most value of each field that is a number.
+_INTEGERS: Limits = {
     "n": (1, MAX_SEQUENCES),
     "top_k": (-1, _MAX_TOKEN_ID),
     "logprobs": (0, MAX_LOGPROBS),

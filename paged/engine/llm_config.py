@@ -13,7 +13,9 @@ from paged.field_checks import (
     MAX_INT32,
     MAX_INT64,
     MIN_INT64,
+    Limits,
     boolean,
+    check_integers,
     expected,
     integer,
     is_a,
@@ -25,16 +27,18 @@ from paged.field_checks import (
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 KV_CACHE_DTYPES = (*DTYPES, "float8_e4m3fn")
 
-# Least and most value of each field that is an integer; None is no limit. Blocks, tokens, rows
-# and threads are int32 in arrays and kernels.
-_INTEGERS: dict[str, tuple[int, int | None]] = {
+MAX_NUM_SEQS = 2**16
+"""Far above any server: tables of rows are made at the start, and a larger number is a slip."""
+
+# Blocks, tokens and threads are int32 in arrays and kernels.
+_INTEGERS: Limits = {
     "block_size": (1, MAX_INT32),
     "num_gpu_blocks_override": (1, MAX_INT32),
     "kv_cache_memory_bytes": (1, None),
     "num_host_blocks": (0, MAX_INT32),
     "swap_space_bytes": (0, None),
     "max_model_len": (1, MAX_INT32),
-    "max_num_seqs": (1, MAX_INT32),
+    "max_num_seqs": (1, MAX_NUM_SEQS),
     "max_num_batched_tokens": (1, MAX_INT32),
     "num_threads": (1, MAX_INT32),
     "seed": (MIN_INT64, MAX_INT64),
@@ -125,10 +129,7 @@ class LLMConfig:
         for name in _TEXTS:
             if getattr(self, name) is not None or name not in _OPTIONAL:
                 text(name, getattr(self, name))
-        for name, (least, most) in _INTEGERS.items():
-            value = getattr(self, name)
-            if value is not None or name not in _OPTIONAL:
-                set_field(self, name, integer(name, value, least, most))
+        check_integers(self, _INTEGERS, optional=_OPTIONAL)
         share = number("gpu_memory_utilization", self.gpu_memory_utilization, 0.0, 1.0)
         set_field(self, "gpu_memory_utilization", share)
         if self.cuda_graph_sizes is not None:

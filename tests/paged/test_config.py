@@ -26,16 +26,16 @@ def test_capacity_counts_whole_blocks() -> None:
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [
-        ({"num_blocks": 0}, "num_blocks must be at least 1, got 0"),
-        ({"block_size": 0}, "block_size must be at least 1, got 0"),
-        ({"max_model_len": -1}, "max_model_len must be at least 1, got -1"),
-        ({"blocks_per_page": 0}, "blocks_per_page must be at least 1, got 0"),
-        ({"num_host_blocks": -1}, "num_host_blocks must be at least 0, got -1"),
+        ({"num_blocks": 0}, "num_blocks: expected an integer at least 1, got 0"),
+        ({"block_size": 0}, "block_size: expected an integer at least 1, got 0"),
+        ({"max_model_len": -1}, "max_model_len: expected an integer at least 1, got -1"),
+        ({"blocks_per_page": 0}, "blocks_per_page: expected an integer at least 1, got 0"),
+        ({"num_host_blocks": -1}, "num_host_blocks: expected an integer at least 0, got -1"),
         ({"watermark": -0.01}, "0 <= watermark < 1, got -0.01"),
         ({"watermark": 1.0}, "0 <= watermark < 1, got 1.0"),
         ({"watermark": float("nan")}, "0 <= watermark < 1, got nan"),
         ({"eviction": "random"}, "eviction must be one of lru, lfu, got 'random'"),
-        ({"max_step_tokens": 0}, "max_step_tokens must be at least 1, got 0"),
+        ({"max_step_tokens": 0}, "max_step_tokens: expected an integer at least 1, got 0"),
         ({"groups": ()}, "groups must name one pool at least, or be None"),
         ({"groups": (GroupConfig(num_blocks=7),)}, "num_blocks must be that of all groups, 7"),
         (
@@ -57,9 +57,12 @@ def test_cache_config_names_what_is_wrong(values: dict[str, Any], wanted: str) -
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [
-        ({"max_num_seqs": 0}, "max_num_seqs must be at least 1, got 0"),
-        ({"lookahead": -1}, "lookahead must be at least 0, got -1"),
-        ({"max_num_batched_tokens": 0}, "max_num_batched_tokens must be at least 1, got 0"),
+        ({"max_num_seqs": 0}, "max_num_seqs: expected an integer at least 1, got 0"),
+        ({"lookahead": -1}, "lookahead: expected an integer at least 0, got -1"),
+        (
+            {"max_num_batched_tokens": 0},
+            "max_num_batched_tokens: expected an integer at least 1, got 0",
+        ),
         ({"policy": "lifo"}, "policy must be one of fcfs, priority, got 'lifo'"),
         ({"batching": ""}, "batching must be one of continuous, static, got ''"),
         ({"preemption": "drop"}, "preemption must be one of recompute, swap, got 'drop'"),
@@ -91,9 +94,9 @@ def test_every_listed_eviction_is_accepted(name: str) -> None:
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [
-        ({"num_blocks": 0}, "num_blocks must be at least 1, got 0"),
-        ({"window": 0}, "window must be at least 1, got 0"),
-        ({"num_host_blocks": -1}, "num_host_blocks must be at least 0, got -1"),
+        ({"num_blocks": 0}, "num_blocks: expected an integer at least 1, got 0"),
+        ({"window": 0}, "window: expected an integer at least 1, got 0"),
+        ({"num_host_blocks": -1}, "num_host_blocks: expected an integer at least 0, got -1"),
     ],
 )
 def test_group_config_names_what_is_wrong(values: dict[str, int], wanted: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from paged.errors import ConfigError
-from paged.field_checks import boolean, integer, items, number, text
+from paged.field_checks import boolean, check_integers, integer, items, number, text
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,13 @@ def test_a_refusal_names_the_field_and_says_what_was_expected(
     assert refusal.startswith("n: expected ")
     assert message in refusal
     assert len(refusal) < 120
+
+
+def test_integers_of_an_owner_are_checked_and_kept_in_their_plain_form() -> None:
+    owner = SimpleNamespace(a=np.int64(2), b=None, c=5)
+    check_integers(owner, {"a": (0, 3), "b": (1, None)}, optional=("b",))
+    assert (repr(owner.a), owner.b) == ("2", None)
+    with pytest.raises(ConfigError, match=r"^c: expected an integer from 0 to 4, got 5"):
+        check_integers(owner, {"c": (0, 4)})
+    with pytest.raises(ConfigError, match=r"^b: expected an integer at least 0, got None"):
+        check_integers(owner, {"b": (0, None)}, optional=("a",))

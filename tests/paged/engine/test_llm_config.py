@@ -36,7 +36,8 @@ from paged.errors import ConfigError
             "gpu_memory_utilization: expected a number .*, got nan",
         ),
         ({"seed": 2**63}, f"seed: expected an integer from -{2**63} to {2**63 - 1}, got"),
-        ({"max_num_seqs": 0}, "max_num_seqs: expected an integer from 1 to 2147483647, got 0"),
+        ({"max_num_seqs": 0}, "max_num_seqs: expected an integer from 1 to 65536, got 0"),
+        ({"max_num_seqs": 10**7}, "max_num_seqs: expected an integer from 1 to 65536, got 10000"),
         (
             {"max_num_batched_tokens": 0},
             "max_num_batched_tokens: expected an integer from 1 to 2147483647",
