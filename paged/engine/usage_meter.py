@@ -48,10 +48,15 @@ class UsageMeter:
     A part-filled block that forks share counts once for each of them until the first
     writes to it; everything else is exact. What a static batch keeps for sequences that
     have ended is internal. Of several KV groups the first alone is split.
+
+    sample_every: steps that the allocator is asked once for; those between count as the one
+        before, and classes are then true but for what changes within so few steps.
     """
 
-    def __init__(self, max_rows: int) -> None:
+    def __init__(self, max_rows: int, *, sample_every: int = 1) -> None:
         self.elapsed_s = 0.0
+        self._sample_every = sample_every
+        self._latest: dict[str, int] = {}
         self._slot_s: dict[str, float] = {}
         self._unused_slot_s = np.zeros(max_rows, np.float64)
         self._granted_slots: IndexArray = np.zeros(max_rows, np.int64)
@@ -79,7 +84,9 @@ class UsageMeter:
         for admitted in batch.admitted:
             self._admit(admitted)
         duration_s = result.duration_s
-        for name, slots in self._classes(scheduler).items():
+        if not self._latest or batch.step % self._sample_every == 0:
+            self._latest = self._classes(scheduler)
+        for name, slots in self._latest.items():
             self._slot_s[name] = self._slot_s.get(name, 0.0) + slots * duration_s
         tables, rows = batch.tables, scheduler.running_rows
         granted = tables.num_blocks[rows] * tables.block_size

@@ -22,6 +22,9 @@ from paged.server.snapshot import Snapshot, take_snapshot
 PAGE_BYTES = 2 << 20
 """Physical page of the `virtual` shadow, for one layer's K or V: what CUDA's driver maps."""
 
+# To ask where all slots are costs as much as the scheduler's step, where blocks are shared.
+_STEPS_PER_SAMPLE = 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -90,7 +93,7 @@ class _Watched:
         max_rows = allocator.tables.max_rows
         has_prefix_cache = allocator.prefix_keys(np.zeros(0, np.int32)) is not None
         self.meter = StepMeter(max_rows, has_prefix_cache=has_prefix_cache)
-        self.usage = UsageMeter(max_rows)
+        self.usage = UsageMeter(max_rows, sample_every=_STEPS_PER_SAMPLE)
         self.shadows: Shadows | None = None
         if len(allocator.group_tables) == 1:
             self.shadows = Shadows(

@@ -64,8 +64,9 @@ def test_shares_after_the_fact_equal_the_omniscient_ones(
     scheduler = Scheduler(config, allocator, max_model_len=MAX_MODEL_LEN)
     step_time = AffineStepTime(base_s=0.5, context_s_per_token=0.01, scheduled_s_per_token=0.1)
     meter, omniscient = UsageMeter(MAX_ROWS), Omniscient()
+    sampled = UsageMeter(MAX_ROWS, sample_every=3)
     executor = SimulatedExecutor(step_time, MAX_ROWS)
-    engine = Engine(scheduler, executor, VirtualClock(), [meter, omniscient])
+    engine = Engine(scheduler, executor, VirtualClock(), [meter, sampled, omniscient])
     rng = np.random.default_rng(seed)
     for i in range(60):
         prompt, output = int(rng.integers(1, 30)), int(rng.integers(1, 30))
@@ -83,6 +84,8 @@ def test_shares_after_the_fact_equal_the_omniscient_ones(
     expected = {key: value / total for key, value in omniscient.slot_s.items()}
     assert meter.shares() == pytest.approx(expected, abs=1e-9)
     assert meter.elapsed_s == pytest.approx(engine.now_s)
+    assert sampled.shares() == pytest.approx(expected, abs=0.05)
+    assert sum(sampled.slot_seconds().values()) == pytest.approx(total)
     assert expected["internal"] > 0.0
     assert (num_preemptions > 0) == (name in ("paged", "virtual"))
 
