@@ -24,7 +24,9 @@ T = TypeVar("T")
 CHAT = [{"role": "user", "content": "hi"}]
 
 
-def tiny_service(*, num_blocks: int = 64, max_open_requests: int = 1024, **options: Any) -> Any:
+def tiny_service(
+    *, num_blocks: int = 64, max_open_requests: int = 1024, **options: Any
+) -> EngineService:
     """Make an engine of the tiny model that has not started; it takes the fields of LLMConfig."""
     options = {"block_size": 4, "max_num_seqs": 8, "device": "cpu"} | options
     config = LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options)

@@ -21,7 +21,7 @@ def client() -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize("header", ["Bearer one", "bearer one", "Bearer zwei-ü"])
 def test_a_key_lets_in(client: httpx.Client, header: str) -> None:
-    headers = {"authorization": header.encode()}
+    headers = [(b"authorization", header.encode())]
     assert client.get("/v1/models", headers=headers).status_code == 200
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageParam
 
 from tests.helpers.live_server import LiveServer, live_server
 
 NAME = "Qwen/Qwen2.5-7B-Instruct"
-MESSAGES = [{"role": "user", "content": "用一句话介绍你自己"}]
+MESSAGES: list[ChatCompletionMessageParam] = [{"role": "user", "content": "用一句话介绍你自己"}]
 
 
 @pytest.fixture(scope="module")
