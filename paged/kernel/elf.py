@@ -13,6 +13,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE = 2
 _OBJECT = 1
+_THREAD_LOCAL = 6
 _UNDEFINED = 0
 
 
@@ -23,7 +24,7 @@ def variable_sizes_bytes(image: bytes) -> dict[str, int]:
     """
     if not image.startswith(_MAGIC):
         raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
-    return {name: num_bytes for name, _, num_bytes in _variables(image)}
+    return {name: num_bytes for name, _, num_bytes in _variables(image, _OBJECT)}
 
 
 def variable_places(image: bytes) -> dict[str, tuple[int, int]]:
@@ -33,7 +34,17 @@ def variable_places(image: bytes) -> dict[str, tuple[int, int]]:
     """
     if not image.startswith(_MAGIC):
         raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
-    return {name: (address, num_bytes) for name, address, num_bytes in _variables(image)}
+    return {name: (at, num_bytes) for name, at, num_bytes in _variables(image, _OBJECT)}
+
+
+def thread_local_places(image: bytes) -> dict[str, tuple[int, int]]:
+    """Return offset and size in bytes of each thread-local variable, by mangled name.
+
+    Raises KernelCompileError for an image that is no ELF file.
+    """
+    if not image.startswith(_MAGIC):
+        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
+    return {name: (at, num_bytes) for name, at, num_bytes in _variables(image, _THREAD_LOCAL)}
 
 
 def mangled(name: str) -> str:
@@ -47,7 +58,7 @@ def mangled(name: str) -> str:
     return "_ZN" + "".join(f"{len(part)}{part}" for part in parts) + "E"
 
 
-def _variables(image: bytes) -> Iterator[tuple[str, int, int]]:
+def _variables(image: bytes, kind_of_symbol: int) -> Iterator[tuple[str, int, int]]:
     sections = _sections(image)
     for kind, offset, size, link in sections:
         if kind != _SYMBOL_TABLE:
@@ -55,7 +66,7 @@ def _variables(image: bytes) -> Iterator[tuple[str, int, int]]:
         names_at = sections[link][1]
         for at in range(offset, offset + size, _SYMBOL.size):
             name_at, info, _, section, address, num_bytes = _SYMBOL.unpack_from(image, at)
-            if info & 0xF == _OBJECT and section != _UNDEFINED:
+            if info & 0xF == kind_of_symbol and section != _UNDEFINED:
                 start = names_at + name_at
                 yield image[start : image.index(b"\0", start)].decode(), address, num_bytes
 

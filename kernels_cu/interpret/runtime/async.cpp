@@ -32,6 +32,11 @@ void async_copy(void* shared_dst, const void* global_src, int bytes, int src_byt
     std::memset(shared_dst, static_cast<int>(request.poison), static_cast<size_t>(bytes));
     lane.copies.push_back(
         AsyncCopy{shared_dst, global_src, num_bytes, num_source_bytes, lane.num_groups, place});
+    if (Profiler* profiler = current_profiler()) {
+        uint64_t in_flight = 0;
+        for (const AsyncCopy& copy : lane.copies) in_flight += copy.num_source_bytes;
+        profiler->note_in_flight(in_flight);
+    }
 }
 
 void async_commit() { ++current_block->self().num_groups; }

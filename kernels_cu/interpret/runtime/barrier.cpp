@@ -1,5 +1,6 @@
 // The barrier of a block, with its count of predicates.
 #include "block.h"
+#include "observation.h"
 #include "report.h"
 
 namespace paged_interpret {
@@ -22,6 +23,10 @@ int sync_block(int predicate, Site site) {
         fail_format(site,
                     "barrier that not all threads reach: %u of the block's %u threads have ended",
                     block.num_ended, block.num_threads());
+    }
+    if (Profiler* profiler = lane.lane_index == 0 ? current_profiler() : nullptr) {
+        profiler->begin_collective(__builtin_return_address(0), block.warp().present);
+        profiler->end_collective();
     }
     int& total = barrier.totals[barrier.phase & 1];
     total += predicate != 0;

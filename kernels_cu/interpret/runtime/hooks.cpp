@@ -24,6 +24,11 @@ inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_wr
     current_observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
 }
 
+inline bool is_read_again(const void* address) {
+    return current_sanitizer != nullptr &&
+           current_sanitizer->is_read_again(reinterpret_cast<uint64_t>(address));
+}
+
 // The runtime calls into a kernel's library outside of lanes too.
 inline bool is_observed_lane() { return current_observer != nullptr && current_lane != nullptr; }
 
@@ -58,6 +63,8 @@ void* observed_memset(void* to, int byte, size_t num_bytes) {
 }  // namespace paged_interpret
 
 using paged_interpret::is_observed_lane;
+using paged_interpret::is_read_again;
+using paged_interpret::Shadow;
 using paged_interpret::tell;
 using paged_interpret::tell_atomic;
 
@@ -66,7 +73,10 @@ using paged_interpret::tell_atomic;
 // Plain accesses: 1, 2, 4, 8 and 16 bytes, aligned. Volatile ones are told as atomic, which they are
 // as far as races go.
 #define PAGED_PLAIN(bytes)                                                                        \
-    void __tsan_read##bytes(void* address) { tell(address, bytes, true, false, PAGED_HERE); }     \
+    void __tsan_read##bytes(void* address) {                                                      \
+        if (bytes == Shadow::kWordBytes && is_read_again(address)) return;                        \
+        tell(address, bytes, true, false, PAGED_HERE);                                            \
+    }                                                                                             \
     void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }    \
     void __tsan_volatile_read##bytes(void* address) {                                             \
         tell(address, bytes, true, false, PAGED_HERE, true);                                      \

@@ -108,7 +108,8 @@ void run_grid(Launch& launch) {
         worker.launch = &launch;
         worker.block = take_block();
         if (launch.observation == nullptr) continue;
-        worker.observer = std::make_unique<Observer>(*launch.observation);
+        const bool is_profiled = launch.request->profile != nullptr;
+        worker.observer = std::make_unique<Observer>(*launch.observation, is_profiled);
     }
     if (launch.is_isolated) {
         watched_workers = workers.data();
@@ -123,7 +124,10 @@ void run_grid(Launch& launch) {
     for (unsigned i = 1; i < num_started; ++i) pthread_join(workers[i].thread, nullptr);
     for (Worker& worker : workers) {
         give_back(std::move(worker.block));
-        if (worker.observer != nullptr) launch.observation->add(worker.observer->counts());
+        if (worker.observer == nullptr) continue;
+        launch.observation->add(worker.observer->counts());
+        Profiler* profiler = worker.observer->profiler();
+        if (profiler != nullptr) profiler->add_to(*launch.request->profile);
     }
 }
 

@@ -11,6 +11,8 @@
 
 namespace paged_interpret {
 
+struct Profile;
+
 constexpr unsigned kMaxWritableRanges = 4;
 
 // The library of a compiled kernel as it lies in memory.
@@ -42,6 +44,7 @@ struct Request {
     uint32_t is_observed;  // the kernel is compiled to tell of its accesses, and they are counted
     uint32_t is_sanitized;   // so compiled, and its accesses are judged; isolated, one OS thread
     uint32_t refuses_waits;  // a block that waits for another is a failure
+    Profile* profile;        // of an observed launch in place; null: it is not profiled
 };
 
 class Observation;

@@ -1,5 +1,6 @@
 // Warp collectives, the warp barrier and the active mask.
 #include "block.h"
+#include "observation.h"
 #include "report.h"
 
 namespace paged_interpret {
@@ -7,6 +8,14 @@ namespace paged_interpret {
 namespace {
 
 constexpr char kWarpBarrier = 0;
+
+void profile_collective(const void* place, unsigned lanes) {
+    if (Profiler* profiler = current_profiler()) profiler->begin_collective(place, lanes);
+}
+
+void profile_end() {
+    if (Profiler* profiler = current_profiler()) profiler->end_collective();
+}
 
 Meeting& open_meeting(Warp& warp, unsigned mask, const void* kind, Site site) {
     for (unsigned i = 0; i < warp.num_meetings; ++i) {
@@ -54,12 +63,17 @@ bool join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site si
     const unsigned bit = 1u << lane.lane_index;
     *mask &= warp.present;
     lane.deposit = deposit;
-    if (*mask == bit) return true;
+    const void* place = __builtin_return_address(0);
+    if (*mask == bit) {
+        profile_collective(place, *mask);
+        return true;
+    }
     check_mask(warp, lane.lane_index, *mask, site);
     Meeting& meeting = open_meeting(warp, *mask, kind, site);
     meeting.arrived |= bit;
     if (meeting.arrived == meeting.mask) {
         close_meeting(warp, &meeting);
+        profile_collective(place, *mask);
         return true;
     }
     block.wait(Phase::at_collective, site, *mask);
@@ -73,6 +87,7 @@ Deposit* deposit_of(unsigned lane) {
 
 void finish_collective(unsigned mask) {
     Block& block = *current_block;
+    profile_end();
     if (mask == 1u << block.self().lane_index) return;
     block.wake(block.warp(), mask);
     block.give_way();
@@ -90,6 +105,8 @@ void sync_warp(unsigned mask, Site site) {
     meeting.arrived |= bit;
     if (meeting.arrived == meeting.mask) {
         close_meeting(warp, &meeting);
+        profile_collective(__builtin_return_address(0), mask);
+        profile_end();
         block.sanitize_warp_barrier(warp, mask);
         block.wake(warp, mask);
         block.give_way();

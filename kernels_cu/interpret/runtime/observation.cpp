@@ -82,8 +82,10 @@ void Observation::add(const std::vector<Counts>& counts) {
     }
 }
 
-Observer::Observer(const Observation& observation)
-    : observation_(observation), warps_(kMaxWarps), counts_(observation.num_operands()) {}
+Observer::Observer(const Observation& observation, bool is_profiled)
+    : observation_(observation), warps_(kMaxWarps), counts_(observation.num_operands()) {
+    if (is_profiled) profiler_ = std::make_unique<Profiler>();
+}
 
 void Observer::see(const MemoryAccess& access) {
     const uint64_t place = reinterpret_cast<uint64_t>(access.place);
@@ -107,6 +109,7 @@ void Observer::see_part(const MemoryAccess& access, uint64_t site) {
         if (latest_ == nullptr || !observation_.holds(*latest_, access.address)) {
             latest_ = observation_.find(access.address);
         }
+        if (profiler_ != nullptr) profiler_->see(access, site, latest_ != nullptr);
         if (latest_ == nullptr) return;
         operand = latest_->index;
         address += latest_->shift;

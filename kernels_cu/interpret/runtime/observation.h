@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "block.h"
 #include "control.h"
+#include "profile.h"
 #include "requests.h"
 
 namespace paged_interpret {
@@ -72,14 +74,21 @@ private:
 // Observes the blocks that one OS thread runs.
 class Observer {
 public:
-    explicit Observer(const Observation& observation);
+    // Profiled, it sees accesses to shared memory too.
+    Observer(const Observation& observation, bool is_profiled);
 
     void see(const MemoryAccess& access);
     // All lanes of a warp, or of the block, have met.
-    void meet(unsigned warp_index) { warps_[warp_index].settle(counts_.data()); }
+    void meet(unsigned warp_index) {
+        warps_[warp_index].settle(counts_.data());
+        if (profiler_ != nullptr) profiler_->settle(warp_index);
+    }
     void meet_all(unsigned num_warps);
     const std::vector<Counts>& counts() const { return counts_; }
-    const ObservedRange& range() const { return observation_.range(); }
+    ObservedRange range() const {
+        return profiler_ == nullptr ? observation_.range() : ObservedRange{0, ~uint64_t{0}};
+    }
+    Profiler* profiler() const { return profiler_.get(); }
 
 private:
     void see_part(const MemoryAccess& access, uint64_t site);
@@ -88,6 +97,7 @@ private:
     const Observation::Watched* latest_ = nullptr;
     std::vector<WarpRequests> warps_;
     std::vector<Counts> counts_;  // by operand
+    std::unique_ptr<Profiler> profiler_;  // null: the launch is not profiled
 };
 
 // Of the blocks that the calling OS thread runs; null where the launch is not observed.
@@ -95,5 +105,10 @@ extern __thread Observer* current_observer __attribute__((tls_model("initial-exe
 extern __thread ObservedRange observed_range __attribute__((tls_model("initial-exec")));
 // Sets both.
 void set_current_observer(Observer* observer);
+
+// Of the blocks that the calling OS thread runs; null where the launch is not profiled.
+inline Profiler* current_profiler() {
+    return current_observer == nullptr ? nullptr : current_observer->profiler();
+}
 
 }  // namespace paged_interpret

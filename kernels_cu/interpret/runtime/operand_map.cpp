@@ -35,7 +35,7 @@ OperandMap::OperandMap(const Tables& tables) {
         const Region& region = tables.regions[i];
         const uint64_t first = region.mapped - region.lead_bytes;
         const bool is_written = region.is_written != 0;
-        rooms_.push_back(Room{first, first + region.num_room_bytes, is_written,
+        rooms_.push_back(Room{first, first + region.num_room_bytes,
                               is_written ? Shadow(region.num_room_bytes) : Shadow()});
         begin = std::min(begin, rooms_[i].begin);
         end = std::max(end, rooms_[i].end);
@@ -48,8 +48,10 @@ OperandMap::OperandMap(const Tables& tables) {
         const Operand& operand = tables.operands[i];
         const uint64_t first = tables.regions[operand.region].mapped + operand.address;
         char* defined = operand.has_defined != 0 ? tables.base + operand.defined_offset : nullptr;
+        const bool is_written = tables.regions[operand.region].is_written != 0;
         places_.push_back(Place{first, first + operand.num_bytes, &operand, i, is_dense(operand),
-                                defined, strided_axes(operand)});
+                                defined, is_written ? &rooms_[operand.region] : nullptr,
+                                strided_axes(operand)});
     }
     for (Place& one : places_) {
         for (const Place& other : places_) {
@@ -58,15 +60,18 @@ OperandMap::OperandMap(const Tables& tables) {
     }
 }
 
-bool OperandMap::holds(const Place& place, uint64_t address) {
-    if (address < place.begin || address >= place.end) return false;
-    return place.is_dense || has_element(*place.operand, place.axes, address - place.begin);
+bool OperandMap::holds(const Place& place, uint64_t address, uint64_t num_bytes) {
+    if (address < place.begin || address + num_bytes > place.end) return false;
+    if (place.is_dense) return true;
+    const uint64_t offset = address - place.begin;
+    return has_element(*place.operand, place.axes, offset) &&
+           (num_bytes <= 1 || has_element(*place.operand, place.axes, offset + num_bytes - 1));
 }
 
-const OperandMap::Place* OperandMap::find(uint64_t address) {
-    if (latest_ != nullptr && holds(*latest_, address)) return latest_;
+const OperandMap::Place* OperandMap::find(uint64_t address, uint64_t num_bytes) {
+    if (latest_ != nullptr && holds(*latest_, address, num_bytes)) return latest_;
     for (const Place& place : places_) {
-        if (holds(place, address)) return latest_ = &place;
+        if (holds(place, address, num_bytes)) return latest_ = &place;
     }
     return nullptr;
 }
@@ -76,17 +81,6 @@ const OperandMap::Place& OperandMap::nearest(uint64_t address) const {
                              [address](const Place& a, const Place& b) {
                                  return distance(a, address) < distance(b, address);
                              });
-}
-
-const OperandMap::Room* OperandMap::room_of(uint64_t address) {
-    const auto holds = [address](const Room& room) {
-        return address >= room.begin && address < room.end;
-    };
-    if (latest_room_ != nullptr && holds(*latest_room_)) return latest_room_;
-    for (const Room& room : rooms_) {
-        if (holds(room)) return latest_room_ = &room;
-    }
-    return nullptr;
 }
 
 }  // namespace paged_interpret

@@ -12,38 +12,36 @@ namespace paged_interpret {
 
 class OperandMap {
 public:
+    // Pages with one or more operands.
+    struct Room {
+        uint64_t begin, end;
+        Shadow shadow;
+    };
     struct Place {
         uint64_t begin, end;  // from the first to the last element
         const Operand* operand;
         uint32_t index;
         bool is_dense;       // every byte between is an element's, and no other operand's
         char* defined;       // tells of each byte whether it is; null: all are
+        const Room* room;    // null where no operand in it is written
         std::vector<uint32_t> axes;
-    };
-    // Pages with one or more operands.
-    struct Room {
-        uint64_t begin, end;
-        bool is_written;
-        Shadow shadow;  // where it is written
     };
 
     explicit OperandMap(const Tables& tables);
 
     // Whether an address is an operand's, or so near that it was meant to be.
     bool is_near(uint64_t address) const { return address - begin_ < num_bytes_; }
-    // The operand with an element at an address, null for none.
-    const Place* find(uint64_t address);
+    // The operand with all of an access in elements of its own, null for none.
+    const Place* find(uint64_t address, uint64_t num_bytes);
     const Place& nearest(uint64_t address) const;
-    const Room* room_of(uint64_t address);
 
 private:
-    static bool holds(const Place& place, uint64_t address);
+    static bool holds(const Place& place, uint64_t address, uint64_t num_bytes);
 
     uint64_t begin_ = 0, num_bytes_ = 0;
     std::vector<Place> places_;
     std::vector<Room> rooms_;
     const Place* latest_ = nullptr;
-    const Room* latest_room_ = nullptr;
 };
 
 }  // namespace paged_interpret

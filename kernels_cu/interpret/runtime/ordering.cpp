@@ -54,6 +54,7 @@ void Ordering::meet_lanes(unsigned warp, unsigned lanes, bool is_whole_warp) {
         warp_floors_[warp] = stamp;
         return;
     }
+    is_simple_ = false;
     if (met_.empty()) met_.resize(kMaxWarps * kWarpSize * kWarpSize);
     for (unsigned other = 0; other < kWarpSize; ++other) {
         // Who met `other` before tells those it meets now.
@@ -88,6 +89,7 @@ void Ordering::share(unsigned begin, unsigned end, unsigned lanes) {
 void Ordering::fence(unsigned thread, bool is_of_device) {
     if (!has_fences_) {
         has_fences_ = true;
+        is_simple_ = false;
         lanes_.assign(num_threads_, LaneView{});
     }
     LaneView& lane = lanes_[thread];
@@ -118,13 +120,10 @@ void Ordering::meet_at_address(unsigned thread, uint64_t address, bool is_shared
 
 bool Ordering::is_met(const Record& record, unsigned thread) const {
     const unsigned warp = thread / kWarpSize;
-    if (record.thread / kWarpSize == warp) {
-        if (record.stamp <= warp_floors_[warp]) return true;
-        const size_t pair = (size_t{warp} * kWarpSize + thread % kWarpSize) * kWarpSize +
-                            record.thread % kWarpSize;
-        if (!met_.empty() && record.stamp <= met_[pair]) return true;
-    }
-    return is_seen(record, thread);
+    if (met_.empty() || record.thread / kWarpSize != warp) return false;
+    const size_t pair = (size_t{warp} * kWarpSize + thread % kWarpSize) * kWarpSize +
+                        record.thread % kWarpSize;
+    return record.stamp <= met_[pair];
 }
 
 bool Ordering::is_seen(const Record& record, unsigned thread) const {

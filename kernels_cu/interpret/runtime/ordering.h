@@ -35,14 +35,21 @@ public:
 
     uint32_t now() const { return now_; }
     uint32_t block() const { return block_; }
-    // Whether an access of this block, or an earlier one's of shared memory, is ordered before the
-    // thread.
+    // Whether a barrier lies between an access of this block, or an earlier one's of shared memory,
+    // and the thread.
+    bool is_past_barrier(const Record& record, unsigned thread) const {
+        const unsigned warp = thread / kWarpSize;
+        return record.stamp <= (record.thread / kWarpSize == warp ? warp_floors_[warp] : floor_);
+    }
+    // Whether such an access is ordered before the thread.
     bool is_ordered(const Record& record, unsigned thread) const {
-        return record.stamp <= floor_ || record.thread == thread || is_met(record, thread);
+        if (is_past_barrier(record, thread) || record.thread == thread) return true;
+        return !is_simple_ && (is_met(record, thread) || is_seen(record, thread));
     }
     // The same for memory that blocks share.
     bool is_ordered_in_grid(const Record& record, unsigned thread) const {
-        return record.block == block_ ? is_ordered(record, thread) : is_seen(record, thread);
+        if (record.block == block_) return is_ordered(record, thread);
+        return !is_simple_ && is_seen(record, thread);
     }
 
 private:
@@ -66,6 +73,7 @@ private:
     uint32_t floor_ = 0;  // stamp of the last barrier of the block
     uint32_t warp_floors_[kMaxWarps] = {};
     bool has_fences_ = false;
+    bool is_simple_ = true;  // no fences so far, and no barrier of part of a warp
     std::vector<uint32_t> met_;  // by pairs of lanes: stamp of their last barrier of part of a warp
     std::vector<LaneView> lanes_;
     std::unordered_map<uint64_t, SharedView> told_;  // by address of an atomic

@@ -13,29 +13,16 @@ __thread Sanitizer* current_sanitizer = nullptr;
 
 namespace {
 
-unsigned current_thread() {
-    return current_lane->warp_index * kWarpSize + current_lane->lane_index;
-}
-
-// A frame of the kernel's library: a return address may be the next line's.
-uint64_t frame_of(const Request& request, const void* place) {
-    return reinterpret_cast<uint64_t>(place) - 1 - request.module->base;
-}
-
-Record record_of(const Ordering& ordering, const Request& request, const MemoryAccess& access,
-                 uint8_t mask) {
-    return Record{ordering.now(),
-                  ordering.block(),
-                  static_cast<uint32_t>(frame_of(request, access.place)),
-                  static_cast<uint16_t>(current_thread()),
-                  mask,
-                  access.is_atomic};
+// An address in the kernel's library: that of a call's return may be the next line's.
+uint64_t frame_of(const void* place, uint64_t module_base) {
+    return reinterpret_cast<uint64_t>(place) - 1 - module_base;
 }
 
 }  // namespace
 
 Sanitizer::Sanitizer(const Request& request, const Tables& tables)
     : request_(request),
+      module_base_(request.module->base),
       findings_(*reinterpret_cast<Findings*>(tables.base + tables.control->findings_offset)),
       operands_(tables),
       shared_shadow_(request.module->tls_bytes) {}
@@ -60,17 +47,14 @@ void Sanitizer::see(const MemoryAccess& access) {
 void Sanitizer::fence(bool is_of_device) { ordering_.fence(current_thread(), is_of_device); }
 
 void Sanitizer::see_operand(const MemoryAccess& access) {
-    const uint64_t last = access.address + std::max<uint64_t>(access.num_bytes, 1) - 1;
-    const OperandMap::Place* place = operands_.find(access.address);
-    const bool is_inside = place != nullptr && operands_.find(last) == place;
-    const OperandMap::Place& meant = is_inside ? *place : operands_.nearest(access.address);
+    const OperandMap::Place* place = operands_.find(access.address, access.num_bytes);
+    const OperandMap::Place& meant = place == nullptr ? operands_.nearest(access.address) : *place;
     const Spot spot{access, Space::operand, meant.index,
                     static_cast<int64_t>(access.address - meant.begin)};
-    if (!is_inside) {
+    if (place == nullptr) {
         report(FindingKind::out_of_bounds, spot, nullptr, false);
         return;
     }
-    const OperandMap::Room& room = *operands_.room_of(access.address);
     if (access.is_write && meant.operand->is_written == 0) {
         report(FindingKind::write_to_input, spot, nullptr, false);
         return;
@@ -79,7 +63,9 @@ void Sanitizer::see_operand(const MemoryAccess& access) {
         ordering_.meet_at_address(current_thread(), access.address, false);
     }
     if (meant.defined != nullptr) judge_definition(spot, meant.defined + spot.offset);
-    if (room.is_written) judge_words(spot, room.shadow, access.address - room.begin);
+    if (meant.room != nullptr) {
+        judge_words(spot, meant.room->shadow, access.address - meant.room->begin);
+    }
 }
 
 void Sanitizer::judge_definition(const Spot& spot, char* defined) {
@@ -123,7 +109,12 @@ void Sanitizer::for_each_word(const Spot& spot, uint64_t offset, const Shadow& s
 }
 
 void Sanitizer::judge_words(const Spot& spot, const Shadow& shadow, uint64_t offset) {
-    Record own = record_of(ordering_, request_, spot.access, 0);
+    Record own{ordering_.now(),
+               ordering_.block(),
+               static_cast<uint32_t>(frame_of(spot.access.place, module_base_)),
+               static_cast<uint16_t>(current_thread()),
+               0,
+               spot.access.is_atomic};
     for_each_word(spot, offset, shadow, [&](Cell& cell, uint8_t mask) {
         own.mask = mask;
         if (spot.space != Space::operand && !judge_shared_word(spot, cell, mask)) return;
@@ -168,7 +159,8 @@ void Sanitizer::judge_word(const Spot& spot, Cell& cell, const Record& own) {
     cell.write.mask |= before;
 }
 
-// Two readers are enough: whoever writes later is another thread than one of them.
+// Two readers are enough, of two warps where more than one reads: whoever writes later is another
+// thread than one of them, and meets one of them at a barrier of the block only.
 void Sanitizer::remember_read(Cell& cell, const Record& own, bool is_shared) const {
     for (Record& read : cell.reads) {
         const bool is_own = read.thread == own.thread && read.block == own.block;
@@ -178,6 +170,8 @@ void Sanitizer::remember_read(Cell& cell, const Record& own, bool is_shared) con
         read.mask |= before;
         return;
     }
+    const unsigned warps[] = {cell.reads[0].thread / kWarpSize, cell.reads[1].thread / kWarpSize};
+    if (warps[0] == warps[1] && own.thread / kWarpSize != warps[0]) cell.reads[1] = own;
 }
 
 bool Sanitizer::is_ordered(const Record& record, unsigned thread, bool is_shared) const {
@@ -224,7 +218,7 @@ void Sanitizer::report(FindingKind kind, const Spot& spot, const Record* other,
     finding.offset = spot.offset;
     finding.is_write = spot.access.is_write;
     finding.actor = Actor{ordering_.block(), current_thread()};
-    finding.num_frames = record_calls(frame_of(request_, spot.access.place), finding.frames);
+    finding.num_frames = record_calls(frame_of(spot.access.place, module_base_), finding.frames);
     finding.has_other = other != nullptr;
     if (other != nullptr) {
         finding.is_other_write = is_other_write;

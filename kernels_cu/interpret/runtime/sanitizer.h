@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <unordered_set>
 
+#include "../device.h"
 #include "findings.h"
 #include "observation.h"
 #include "operand_map.h"
@@ -21,6 +22,9 @@ public:
 
     void begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared);
     void see(const MemoryAccess& access);
+    // The most frequent access by far: one word of shared memory that was written before a barrier,
+    // and that others have read since. Nothing is to be said of it, or remembered.
+    bool is_read_again(uint64_t address) const;
     // An asynchronous copy to shared memory was issued, or has been waited for.
     void begin_copy(const MemoryAccess& access);
     void end_copy(const MemoryAccess& access);
@@ -52,6 +56,7 @@ private:
     void report(FindingKind kind, const Spot& spot, const Record* other, bool is_other_write);
 
     const Request& request_;
+    const uint64_t module_base_;
     Findings& findings_;
     OperandMap operands_;
     Ordering ordering_;
@@ -61,6 +66,27 @@ private:
     Shadow shared_shadow_;
     std::unordered_set<uint64_t> reported_;
 };
+
+inline unsigned current_thread() {
+    return current_lane->warp_index * kWarpSize + current_lane->lane_index;
+}
+
+inline bool Sanitizer::is_read_again(uint64_t address) const {
+    constexpr uint8_t kWholeWord = (1u << Shadow::kWordBytes) - 1;
+    const uint64_t offset = address - shared_begin_;
+    if (offset >= shared_bytes_ || offset % Shadow::kWordBytes != 0) return false;
+    const Cell& cell = shared_shadow_.cell(offset);
+    const unsigned thread = current_thread();
+    if (cell.defined_block != block_serial_ || cell.defined != kWholeWord || cell.in_flight != 0 ||
+        !ordering_.is_past_barrier(cell.write, thread)) {
+        return false;
+    }
+    const Record &a = cell.reads[0], &b = cell.reads[1];
+    if (a.thread == thread && a.stamp == ordering_.now()) return a.mask == kWholeWord;
+    const unsigned warp = a.thread / kWarpSize;
+    return (warp != b.thread / kWarpSize || warp == thread / kWarpSize) &&
+           !ordering_.is_past_barrier(a, thread) && !ordering_.is_past_barrier(b, thread);
+}
 
 // Of the blocks that the calling OS thread runs; null where the launch is not sanitized.
 extern __thread Sanitizer* current_sanitizer __attribute__((tls_model("initial-exec")));

@@ -18,7 +18,7 @@ struct Record {
 
 struct Cell {
     Record write;
-    Record reads[2];  // since that write, of different threads
+    Record reads[2];  // since that write, of different threads, of different warps where there are
     // Of shared memory, for one block only:
     uint32_t defined_block;  // from 1
     uint8_t defined;         // bytes that were written

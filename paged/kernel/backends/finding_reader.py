@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from paged.kernel.backends import structures
 from paged.kernel.backends.failure_text import (
@@ -17,10 +19,12 @@ from paged.kernel.backends.failure_text import (
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import Extent, LaunchMemory
 from paged.kernel.backends.symbolizer import source_line
+from paged.kernel.elf import thread_local_places
 from paged.kernel.finding import Finding, Kind, Place, Triple
 from paged.kernel.launch import LaunchRequest
 
 WARP_SIZE = 32
+GUARD = "_ZGV"
 OPERAND, STATIC_SHARED = 0, 1
 OUT_OF_BOUNDS, WRITE_TO_INPUT, UNDEFINED_READ, RACE, COPY_IN_FLIGHT = 1, 2, 3, 4, 5
 
@@ -71,7 +75,7 @@ def explains(found: Sequence[Finding], failed: Finding) -> bool:
     return failed.kind in ends and any(finding.kind in ends for finding in found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FindingReader:
     """Reads the findings of one launch."""
 
@@ -138,9 +142,10 @@ class FindingReader:
 
     def _where(self, found: structures.Finding) -> tuple[str | None, tuple[int, ...] | None, str]:
         """Return operand and index of an access, and a text for both."""
+        if found.space == STATIC_SHARED:
+            return None, None, self._shared_text(int(found.offset))
         if found.space != OPERAND:
-            kind = "static" if found.space == STATIC_SHARED else "dynamic"
-            return None, None, f"byte {found.offset} of {kind} shared memory"
+            return None, None, f"byte {found.offset} of dynamic shared memory"
         extent = self._extent(found)
         name, tensor = extent.pointer.operand, extent.pointer.tensor
         offset = int(found.offset)
@@ -153,6 +158,30 @@ class FindingReader:
         if index is None:
             return name, None, f"memory between elements of {name}, {offset} bytes in"
         return name, index, f"{name}[{', '.join(map(str, index))}]"
+
+    @cached_property
+    def _shared(self) -> dict[str, tuple[int, int]]:
+        """Offset and size of each static shared variable, by mangled name."""
+        return thread_local_places(self.library.loaded.path.read_bytes())
+
+    def _shared_name(self, offset: int) -> tuple[str, int] | None:
+        """Return the variable at an offset, by its mangled name, and where it begins."""
+        for name, (begin, num_bytes) in self._shared.items():
+            if begin <= offset < begin + num_bytes:
+                return name, begin
+        return None
+
+    def _shared_text(self, offset: int) -> str:
+        found = self._shared_name(offset)
+        if found is None:
+            return f"byte {offset} of static shared memory"
+        name, begin = found
+        return f"byte {offset - begin} of {plain_name(name)} in shared memory"
+
+    def is_compilers(self, found: structures.Finding) -> bool:
+        """Whether an access is the compiler's own: to what tells if a variable was constructed."""
+        name = self._shared_name(int(found.offset)) if found.space == STATIC_SHARED else None
+        return name is not None and name[0].startswith(GUARD)
 
     def _extent(self, found: structures.Finding) -> Extent:
         return self.memory.extents[int(found.operand)]
@@ -184,6 +213,15 @@ class FindingReader:
             block=_unravel(actor.block, self.request.grid),
             thread=_unravel(actor.thread, self.request.block),
         )
+
+
+def plain_name(mangled: str) -> str:
+    """Return a variable's name in the source."""
+    found = re.search(r"E(\d+)(\w+)$|^_ZL(\d+)(\w+)$", mangled)
+    if found is None:
+        return mangled
+    length, name = (found[1], found[2]) if found[1] else (found[3], found[4])
+    return name[: int(length)]
 
 
 def kind_of_message(text: str) -> Kind:

@@ -169,7 +169,8 @@ class InterpretProgram:
             self._library, self._variables, request, memory, self._config.settings, notes=notes
         )
         reader = FindingReader(library=self._library, request=request, memory=memory)
-        found = without_effects([reader.read(one) for one in found_of(notes.findings)])
+        raw = [one for one in found_of(notes.findings) if not reader.is_compilers(one)]
+        found = without_effects([reader.read(one) for one in raw])
         if not isinstance(ended, Failure):
             return found
         access_text = self._access_text(request, memory, ended)

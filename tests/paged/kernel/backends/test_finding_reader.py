@@ -64,6 +64,20 @@ def test_messages_have_kinds(text: str, kind: str) -> None:
     assert finding_reader.kind_of_message(text) == kind
 
 
+@pytest.mark.parametrize(
+    ("mangled", "name"),
+    [
+        ("_ZZ5wrongE4tile", "tile"),
+        ("_ZZ4gemmILi32EEviPK6__halffE6a_tile", "a_tile"),
+        ("_ZZN5paged6attendILi4EEvvE4room_0", "room"),
+        ("_ZL4tile", "tile"),
+        ("tile", "tile"),
+    ],
+)
+def test_shared_variables_have_their_names(mangled: str, name: str) -> None:
+    assert finding_reader.plain_name(mangled) == name
+
+
 def test_an_element_has_an_index_and_a_gap_has_none() -> None:
     assert finding_reader.index_of(7, (3, 2), (3, 1)) == (2, 1)
     assert finding_reader.index_of(5, (3, 2), (3, 1)) is None
