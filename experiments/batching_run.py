@@ -96,12 +96,7 @@ def _trials(
     step_time = fit_steps(medians[fitted], num_steps=num_fitted)
     trials: list[Trial] = []
     for (seed, allocator), steps in medians.items():
-        arm = Arm.of(
-            config,
-            allocator,
-            num_blocks=options.pool_slots // BLOCK_SIZE,
-            max_model_len=options.max_model_len,
-        )
+        arm = Arm.of(config, allocator)
         trial = Trial(
             allocator=allocator,
             batching=arm.scheduler.batching,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from paged.errors import ConfigError, IntegrityError, PagedError
-from paged.extras import MODEL_PACKAGES, not_installed
+from paged.extras import missing_package
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -57,9 +57,7 @@ def run_command(command: Callable[[], None]) -> int:
     except (PagedError, OSError) as error:
         return _refuse(str(error))
     except ModuleNotFoundError as error:
-        if error.name not in MODEL_PACKAGES:
-            raise
-        return _refuse(not_installed(error.name))
+        return _refuse(missing_package(error))
     return 0
 
 

@@ -9,6 +9,13 @@ SERVE_PACKAGES = ("fastapi", "httpx", "prometheus_client", "pydantic", "uvicorn"
 """What `paged[serve]` installs besides."""
 
 
+def missing_package(error: ModuleNotFoundError) -> str:
+    """Return what to tell a user about an import that failed; raise it again if it is a bug."""
+    if error.name not in (*MODEL_PACKAGES, *SERVE_PACKAGES):
+        raise error
+    return not_installed(error.name)
+
+
 def not_installed(package: str) -> str:
     """Return what to tell a user who lacks one of these packages."""
     extra = "serve" if package in SERVE_PACKAGES else "model"

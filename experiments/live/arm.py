@@ -23,6 +23,7 @@ from paged.engine.loaded_model import LoadedModel
 from paged.engine.model_executor import ModelExecutor
 from paged.engine.simulated import SimulatedExecutor
 from paged.engine.step_time import StepTime
+from paged.errors import ConfigError
 from paged.sampling_params import SamplingParams
 from paged.scheduler.scheduler import Scheduler
 
@@ -35,9 +36,19 @@ class Arm:
     scheduler: SchedulerConfig
 
     @classmethod
-    def of(cls, config: LLMConfig, allocator: str, *, num_blocks: int, max_model_len: int) -> Arm:
-        """Set one allocator up as `LLM` does. Raises ConfigError where its name is unknown."""
+    def of(cls, config: LLMConfig, allocator: str) -> Arm:
+        """Set one allocator up as `LLM` does.
+
+        Raises ConfigError where its name is unknown, or where the configuration leaves blocks or
+        the length of sequences to the machine and the model.
+        """
         config = replace(config, allocator=allocator)
+        num_blocks, max_model_len = config.num_gpu_blocks_override, config.max_model_len
+        if num_blocks is None or max_model_len is None:
+            raise ConfigError(
+                "expected num_gpu_blocks_override and max_model_len, to simulate the same; got"
+                f" {num_blocks} and {max_model_len}"
+            )
         return cls(
             cache=config.cache_config(num_blocks=num_blocks, max_model_len=max_model_len),
             scheduler=config.scheduler_config(ALLOCATORS[allocator].batching),

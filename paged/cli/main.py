@@ -12,7 +12,7 @@ from typing import Any
 from paged.cli.command import Command
 from paged.cli.parser import CommandParser, add_commands
 from paged.errors import PagedError
-from paged.extras import MODEL_PACKAGES, SERVE_PACKAGES, not_installed
+from paged.extras import missing_package
 
 COMMANDS = (
     Command(
@@ -126,9 +126,7 @@ def _run(given: Sequence[str]) -> int:
     except PagedError as error:
         return _refuse(given, str(error))
     except ModuleNotFoundError as error:
-        if error.name not in (*MODEL_PACKAGES, *SERVE_PACKAGES):
-            raise
-        return _refuse(given, not_installed(error.name))
+        return _refuse(given, missing_package(error))
 
 
 def _refuse(given: Sequence[str], reason: str) -> int:

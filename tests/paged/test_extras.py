@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paged.extras import MODEL_PACKAGES, SERVE_PACKAGES
+from paged.extras import MODEL_PACKAGES, SERVE_PACKAGES, missing_package
 from tests.helpers.gguf_files import small_llama, write_model
 
 SCRIPT = """
@@ -79,3 +79,11 @@ def test_a_folder_is_planned_without_torch_and_a_file_says_what_it_needs(tmp_pat
         *(2, ""),
         "paged plan: error: gguf is not installed; pip install 'paged[model]'\n",
     )
+
+
+def test_a_failed_import_of_anything_else_is_raised_again() -> None:
+    assert missing_package(ModuleNotFoundError(name="uvicorn")).endswith("'paged[serve]'")
+    bug = ModuleNotFoundError(name="paged.nothing")
+    with pytest.raises(ModuleNotFoundError) as raised:
+        missing_package(bug)
+    assert raised.value is bug
