@@ -14,7 +14,8 @@ class HeldInterrupts:
 
     For what must not stop half-way: making a folder that a `try` removes again, or starting a
     process. By handlers and not by a signal mask: the threads of numpy take the signal all the
-    same, and Python then interrupts the main thread.
+    same, and Python then interrupts the main thread. The engine's `held_interrupts` is another
+    thing: of a step, which may be long, it holds Ctrl-C alone and lets a second one through.
     """
 
     def __init__(self) -> None:

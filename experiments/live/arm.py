@@ -56,8 +56,11 @@ class Arm:
 
 
 def real_arm(config: LLMConfig, loaded: LoadedModel, allocator: str) -> LLM:
-    """Make the engine of one arm for a model in memory, and compute a first step with it."""
-    llm = LLM.of(loaded, replace(config, allocator=allocator))
+    """Make the engine of one arm for a model in memory, and compute a first step with it.
+
+    No step is recorded: the meter stands at the model's call, which a recording passes by.
+    """
+    llm = LLM.of(loaded, replace(config, allocator=allocator, cuda_graph_sizes=()))
     llm.generate([[0]], SamplingParams(max_tokens=2, ignore_eos=True))
     return llm
 
