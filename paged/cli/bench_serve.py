@@ -145,8 +145,7 @@ def _run(arguments: Namespace) -> int:
     outcome = run_load(load, target, _objective(arguments))
     print("\n".join(lines_of(outcome.summary)))
     if arguments.out is not None:
-        settings = {"server": target.base_url, "model": target.model, "seed": arguments.seed}
-        outcome.write(arguments.out, load, settings)
+        outcome.write(arguments.out, load, target, seed=arguments.seed)
     return 1 if outcome.was_interrupted or outcome.summary.num_errors else 0
 
 

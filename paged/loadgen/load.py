@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -53,21 +53,25 @@ class Outcome:
     records: list[Record]
     was_interrupted: bool
 
-    def write(self, folder: Path, load: Load, settings: Mapping[str, object]) -> None:
-        """Write the report and its picture into a folder."""
+    def write(self, folder: Path, load: Load, target: Target, *, seed: int) -> None:
+        """Write the report and its picture into a folder. seed: of all that was drawn."""
         from experiments.report.load_figure import draw_load
         from paged.loadgen.report import write_report
 
-        workload = load.workload
-        stated = {
-            **settings,
+        settings: dict[str, object] = {
+            "server": target.base_url,
+            "model": target.model,
+            "endpoint": target.endpoint,
+            "extra": dict(target.extra),
             "load": load.description,
-            "workload": workload.source,
+            "workload": load.workload.source,
             "max_concurrency": load.max_concurrency,
+            "seed": seed,
             "was_interrupted": self.was_interrupted,
         }
-        write_report(folder, self.records, self.summary, stated)
-        draw_load(folder, title="Load on a server", regime=load.description)
+        write_report(folder, self.records, self.summary, settings)
+        regime = f"{target.model} at {target.base_url}: {load.description}"
+        draw_load(folder, title="Load on a server", regime=regime)
 
 
 def fixed_lengths(num_prompt_tokens: int, num_output_tokens: int) -> MakeWorkload:

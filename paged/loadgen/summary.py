@@ -60,7 +60,8 @@ class Summary:
 
     duration_s: from the first arrival to the last end.
     good: requests that met the objective. errors: how many, by what they say.
-    lag_s: from a request's time to when it was sent: the load generator's own delay.
+    lag_s: from a request's time to when it was sent: the load generator's own delay. None
+        where requests have no times.
     """
 
     num_requests: int
@@ -119,7 +120,9 @@ def summarize(records: Sequence[Record], objective: Objective) -> Summary:
         gap_s=Spread.of(gap_s for record in well for gap_s in record.gaps_s),
         latency_s=Spread.of(record.latency_s for record in well),
         normalized_s=Spread.of(record.normalized_s for record in well),
-        lag_s=Spread.of(record.sent_s - record.start_s for record in records),
+        lag_s=Spread.of(
+            None if record.due_s is None else record.sent_s - record.due_s for record in records
+        ),
         objective=objective,
         errors=dict(failed.most_common()),
     )

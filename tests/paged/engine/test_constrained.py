@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paged.engine.llm import LLM
 from paged.engine.outputs import SequenceOutput
-from paged.errors import ConfigError, RequestFailed
+from paged.errors import ConfigError, OutOfBlocks, RequestFailed
 from paged.grammar import Grammar
 from paged.sampling_params import BeamParams, SamplingParams
 from paged.scheduler.request import FinishReason
@@ -100,6 +100,32 @@ def test_outputs_are_the_same_however_rows_are_scheduled(arm: str) -> None:
     assert not re.fullmatch("[0-9]*", found[3].text)
     assert all(each.reason is FinishReason.STOP for each in digits)
     check_empty(busy)
+
+
+def test_a_group_that_could_not_fork_draws_again_and_others_are_not_mistaken_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    llm, num_tries = tiny_llm(), 0
+    fork = llm.engine.scheduler.allocator.fork
+
+    def fail_first(*arguments: Any) -> Any:
+        nonlocal num_tries
+        num_tries += 1
+        if num_tries == 1:
+            raise OutOfBlocks(num_needed=1, num_available=0)
+        return fork(*arguments)
+
+    monkeypatch.setattr(llm.engine.scheduler.allocator, "fork", fail_first)
+    texts = ["abc", "a", "abcdef"]
+    params = [
+        SamplingParams(grammar=Grammar.choice([text]), n=n)
+        for text, n in zip(texts, (3, 1, 1), strict=True)
+    ]
+    outputs = _outputs(llm, ["one", "two", "three"], params)
+    assert num_tries == 2
+    assert [each.text for each in outputs] == ["abc", "abc", "abc", "a", "abcdef"]
+    assert [each.tokens[-1] for each in outputs] == [*b"cccaf"]
+    check_empty(llm)
 
 
 def test_what_is_complete_ends_with_its_last_token(llm: LLM) -> None:

@@ -77,12 +77,13 @@ def test_errors_are_counted_and_the_rest_is_measured() -> None:
 def test_the_report_has_every_request_and_a_picture(tmp_path: Path) -> None:
     with fake_server(Script(gap_s=0.01)) as server:
         load, outcome = _run(server, 5, arrivals=[0.0, 0.01, 0.02, 0.02, 0.03])
-    outcome.write(tmp_path, load, {"model": "fake"})
+    outcome.write(tmp_path, load, Target(url=server.url, model="fake"), seed=7)
     assert len((tmp_path / "requests.csv").read_text().splitlines()) == 6
     assert len((tmp_path / "gaps.csv").read_text().splitlines()) == 11
     settings = json.loads((tmp_path / "summary.json").read_text())["settings"]
     assert settings["load"] == "5 requests of 6+3 tokens within 0.0 s"
-    assert settings["model"] == "fake"
+    assert (settings["model"], settings["server"]) == ("fake", f"{server.url}/v1/")
+    assert (settings["seed"], settings["was_interrupted"]) == (7, False)
     assert (tmp_path / "load.png").read_bytes().startswith(b"\x89PNG")
 
 
