@@ -15,7 +15,7 @@ DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help fragmentation serve test check soak gate bench bench-peers gpu clean
+.PHONY: help fragmentation serve test check soak gate mutants bench bench-peers gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -41,6 +41,9 @@ soak: $(DEV) ## ten thousand requests with failures, which take minutes
 
 gate: $(DEV) ## compile every kernel at every type and size for every GPU, without one
 	$(VENV)/bin/paged kernels compile --full --quiet $(ARGS)
+
+mutants: $(DEV) ## plant faults in the shipped kernels, one at a time, and sanitize: minutes
+	$(VENV)/bin/paged kernels check --mutants 6 $(ARGS)
 
 bench: $(DEV) ## microbenchmarks of allocator, scheduler and kernels
 	$(PY) -m pytest bench $(ARGS)

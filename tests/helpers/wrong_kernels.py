@@ -26,6 +26,7 @@ class WrongKernel:
     path: Path
     spec: KernelSpec
     num_elements: int
+    timeout_s: float
     kind: str
     line: int | None
 
@@ -42,7 +43,9 @@ def wrong_kernels() -> dict[str, WrongKernel]:
 
 def _read(path: Path) -> WrongKernel:
     text = path.read_text()
-    geometry = {name: int(n) for name, n in re.findall(r"(grid|block|shared|elements) (\d+)", text)}
+    geometry = {
+        name: int(n) for name, n in re.findall(r"(grid|block|shared|elements|timeout) (\d+)", text)
+    }
     marks = [
         (kind, number)
         for number, line in enumerate(text.splitlines(), 1)
@@ -71,6 +74,7 @@ def _read(path: Path) -> WrongKernel:
         path=path,
         spec=spec,
         num_elements=geometry.get("elements", num_threads),
+        timeout_s=geometry.get("timeout", 60),
         kind=kind,
         line=line,
     )
