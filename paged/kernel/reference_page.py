@@ -16,10 +16,19 @@ from typing import Any
 
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.page import table
+from paged.kernel.sanitize import SanitizeConfig
 from paged.kernel.spec import INCLUDE_DIR, KernelSpec, Launch, Operand, Scalar
 from paged.kernel.work import Cost
 
-CLASSES: tuple[type, ...] = (KernelSpec, Launch, Operand, Scalar, Cost, InterpretConfig)
+CLASSES: tuple[type, ...] = (
+    KernelSpec,
+    Launch,
+    Operand,
+    Scalar,
+    Cost,
+    InterpretConfig,
+    SanitizeConfig,
+)
 
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*): (.*(?:\n    .*)*)", re.MULTILINE)
 _PRIVATE = re.compile(r"^ private:\n.*?^\};", re.MULTILINE | re.DOTALL)

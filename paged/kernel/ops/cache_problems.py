@@ -68,11 +68,12 @@ class _Pool:
         return fused.view(case.num_tokens, num_kinds, num_heads, case.head_dim).unbind(1)
 
     def slots(self) -> torch.Tensor:
-        """Return distinct slots, every fifth one -1."""
+        """Return distinct slots, every fifth one -1, and one just past the pool."""
         num_slots = self.case.num_blocks * self.case.block_size
         slots = torch.randperm(max(num_slots, self.case.num_tokens), generator=self.source)
         slots = torch.where(slots < num_slots, slots, -1)[: self.case.num_tokens].clone()
         slots[::5] = -1
+        slots[3:4] = num_slots
         return slots
 
     def scales(self) -> torch.Tensor | None:
