@@ -6,6 +6,8 @@ const MOST_SHOWN = 60;
 
 export class RequestList {
   #map = null;
+  // Rows stay the same elements: a click begins and ends on one, and focus stays where it is.
+  #rows = new Map();
 
   // onFocus: called with the id of the request to light up, or null.
   constructor(hues, onFocus) {
@@ -13,6 +15,7 @@ export class RequestList {
     this.onFocus = onFocus;
     this.pinned = null;
     this.root = byId("requests");
+    this.empty = element("p", { class: "empty" }, "None. Move the slider, or say something.");
     this.root.addEventListener("click", (event) => {
       const row = event.target.closest(".request");
       if (row) this.pin(this.pinned === row.dataset.id ? null : row.dataset.id);
@@ -39,32 +42,49 @@ export class RequestList {
     const shown = map.requests.slice(0, MOST_SHOWN);
     const rest = map.requests.length - shown.length;
     byId("requests-note").textContent = rest > 0 ? `the first ${MOST_SHOWN}, and ${rest} more` : "";
-    this.root.replaceChildren(
-      ...shown.map((request) => this.#row(request, map)),
-      ...(shown.length ? [] : [element("p", { class: "empty" }, "None. Move the slider, or say something.")]),
-    );
+    const before = this.#rows;
+    this.#rows = new Map(shown.map(({ id }) => [id, before.get(id) ?? newRow(id, this.hues)]));
+    for (const [id, item] of before) if (!this.#rows.has(id)) item.remove();
+    shown.forEach((request, place) => {
+      const item = this.#rows.get(request.id);
+      if (this.root.children[place] !== item) this.root.insertBefore(item, this.root.children[place] ?? null);
+      this.#fill(item, request, map);
+    });
+    if (shown.length) this.empty.remove();
+    else this.root.append(this.empty);
   }
 
-  #row(request, map) {
+  #fill(item, request, map) {
     const isPinned = request.id === this.pinned;
+    const row = item.querySelector(".request");
     const tokens = request.sequences.reduce((total, each) => total + each.num_tokens, 0);
-    const chips = [];
-    if (request.status !== "running") chips.push(chip(request.status, request.status));
-    if (request.num_preemptions) chips.push(chip(`preempted ${request.num_preemptions}×`, "past"));
-    if (request.sequences.length > 1) chips.push(chip(`${request.sequences.length} sequences`, "past"));
-    const row = element("button", {
-      class: "request", type: "button", "data-id": request.id, "data-status": request.status,
-      "aria-expanded": isPinned, title: request.id,
-    },
-      element("i", { class: "dot" }),
-      element("span", { class: "id" }, shortId(request.id)),
-      element("span", {}, ...chips),
-      element("span", { class: "size" }, request.sequences.length ? `${tokens} tokens` : `prompt of ${request.num_prompt_tokens}`));
-    row.style.setProperty("--angle", this.hues.angle(request.id));
-    const item = element("li", { "data-pinned": isPinned ? "" : null }, row);
-    if (isPinned) item.append(...tables(request, map));
-    return item;
+    row.dataset.status = request.status;
+    row.setAttribute("aria-expanded", isPinned);
+    row.querySelector(".chips").replaceChildren(...chips(request));
+    row.querySelector(".size").textContent = request.sequences.length
+      ? `${tokens} tokens`
+      : `prompt of ${request.num_prompt_tokens}`;
+    item.toggleAttribute("data-pinned", isPinned);
+    item.querySelector(".tables").replaceChildren(...(isPinned ? tables(request, map) : []));
   }
+}
+
+function newRow(id, hues) {
+  const row = element("button", { class: "request", type: "button", "data-id": id, title: id },
+    element("i", { class: "dot" }),
+    element("span", { class: "id" }, shortId(id)),
+    element("span", { class: "chips" }),
+    element("span", { class: "size" }));
+  row.style.setProperty("--angle", hues.angle(id));
+  return element("li", {}, row, element("div", { class: "tables" }));
+}
+
+function chips(request) {
+  const made = [];
+  if (request.status !== "running") made.push(chip(request.status, request.status));
+  if (request.num_preemptions) made.push(chip(`preempted ${request.num_preemptions}×`, "past"));
+  if (request.sequences.length > 1) made.push(chip(`${request.sequences.length} sequences`, "past"));
+  return made;
 }
 
 function shortId(id) {

@@ -102,6 +102,10 @@ def test_a_pinned_request_shows_its_tables_and_lights_its_blocks(page: Any, busy
     page.click(f'#map .block[data-first="{tables[0][-1]}"]')
     assert page.locator("li[data-pinned]").count() == 1
     page.hover(f'#map .block[data-first="{tables[0][0]}"]')
+    page.focus(".request >> nth=0")
+    page.wait_for_timeout(1000)
+    # It has been drawn again since, and is the same element.
+    assert page.evaluate("() => document.activeElement.className") == "request"
     assert request["id"] in page.inner_text("#hint")
 
 
