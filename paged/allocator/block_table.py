@@ -40,10 +40,10 @@ class BlockTables:
         """Hand out `count` empty rows. Raises OutOfBlocks if there are fewer."""
         if count > len(self._free_rows):
             raise OutOfBlocks(num_needed=count, num_available=len(self._free_rows))
-        rows = np.array(self._free_rows[: -count - 1 : -1], np.int64)
-        del self._free_rows[len(self._free_rows) - count :]
-        self.is_live[rows] = True
-        return rows
+        rows = [self._free_rows.pop() for _ in range(count)]
+        for row in rows:
+            self.is_live[row] = True
+        return np.array(rows, np.int64)
 
     def take_row(self, row: int) -> None:
         """Hand out one particular empty row. O(rows). Raises UnknownRow if it is live."""
@@ -52,13 +52,15 @@ class BlockTables:
         self._free_rows.remove(row)
         self.is_live[row] = True
 
-    def give_rows(self, rows: IndexArray) -> None:
+    def give_rows(self, rows: list[int]) -> None:
         """Take rows back. The caller has released their blocks already."""
-        self.is_live[rows] = False
-        self.num_blocks[rows] = 0
-        self.first_block[rows] = 0
-        self.num_tokens[rows] = 0
-        self._free_rows.extend(rows.tolist())
+        # One by one: they are few, and an array of a few costs more than its items.
+        for row in rows:
+            self.is_live[row] = False
+            self.num_blocks[row] = 0
+            self.first_block[row] = 0
+            self.num_tokens[row] = 0
+        self._free_rows.extend(rows)
 
     def live_rows(self) -> IndexArray:
         """Rows in use, ascending."""

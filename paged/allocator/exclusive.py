@@ -86,9 +86,8 @@ class ExclusiveAllocator(ABC):
         live = [row for row in dict.fromkeys(rows.tolist()) if is_live[row]]
         for row in live:
             self._drop(row)
-        gone = np.array(live, np.int64)
-        self._granted_slots[gone] = 0
-        self.tables.give_rows(gone)
+            self._granted_slots[row] = 0
+        self.tables.give_rows(live)
 
     @abstractmethod
     def _drop(self, row: int) -> None:

@@ -129,7 +129,7 @@ class PagedAllocator:
         """
         self.check_fork(parent, children, num_tokens)
         if self._chains is not None:
-            self._chains.settle(np.array([parent]))
+            self._chains.settle([parent])
         first, end = self.tables.first_block.item(parent), -(-num_tokens // self.block_size)
         ids = self.tables.ids[parent, first:end].astype(np.int64)
         self.pool.reuse(ids, len(children))
@@ -175,11 +175,8 @@ class PagedAllocator:
     def release(self, rows: IndexArray) -> None:
         """Give back rows; blocks nobody else holds become free or evictable."""
         live = [row for row in dict.fromkeys(rows.tolist()) if self.tables.is_live[row]]
-        if not live:
-            return
-        gone = rows if len(live) == len(rows) else np.array(live, np.int64)
         if self._chains is not None:
-            self._chains.settle(gone)
+            self._chains.settle(live)
         sequences: list[IndexArray] = []
         for row in live:
             ids = self.tables.row_ids(row)
@@ -190,8 +187,8 @@ class PagedAllocator:
             # writes through indices that lie backwards at a fifth of the speed.
             sequences.append(ids[::-1].astype(np.int64))
         self.pool.drop_all(sequences)
-        self._copy_on_write.forget(gone)
-        self.tables.give_rows(gone)
+        self._copy_on_write.forget(rows)
+        self.tables.give_rows(live)
 
     def commit(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Unpin copy sources, make filled blocks hittable, give up what windows have left."""

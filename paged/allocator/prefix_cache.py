@@ -15,10 +15,13 @@ from paged.errors import check
 from paged.types import BoolArray, IndexArray, TokenArray
 
 _KEY_SEED = 0x9E3779B9
+# Keys are signed: they wrap around from here to its negative.
+_HALF = 1 << 63
 # An array without axes: numpy works with it twice as fast as with Python's number.
 _NOT_CACHED = np.array(0)
 ROOT_SERIAL = 1
 """Stands for the parent of the first block of every prompt."""
+_ROOT = np.array(ROOT_SERIAL)
 NO_BLOCKS: IndexArray = np.zeros(0, np.int64)
 
 
@@ -35,6 +38,11 @@ class PrefixCache:
     To forget a block only its serial is cleared: deleting its key would cost more than all
     else that an eviction does. Such stale keys are passed over, and dropped together once
     there are as many as blocks.
+
+    Nor has a block a key in the index before it can be of use. Who looks for a block looks
+    for the first one of its sequence before, and until somebody has asked for that one, no
+    key leads to those behind it: most sequences begin like no other, and to enter their keys
+    would cost more than all else that caching does.
     """
 
     def __init__(self, *, num_blocks: int, block_size: int, max_blocks_per_row: int) -> None:
@@ -49,9 +57,12 @@ class PrefixCache:
         self._block_of: dict[int, int] = {}
         self._serial: IndexArray = np.full(num_blocks, _NOT_CACHED, np.int64)
         self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
+        # Serial of the first block of its sequence, 0 once somebody has asked for that one.
+        self._root_serial: IndexArray = np.zeros(num_blocks, np.int64)
         # All tokens of a block as one item: numpy moves items twice as fast as rows of items.
         self._item = np.dtype((np.void, block_size * np.dtype(np.int32).itemsize))
         self._items = np.zeros(num_blocks, self._item)
+        self._tokens: TokenArray = self._items.view(np.int32).reshape(num_blocks, block_size)
         self.next_serial = ROOT_SERIAL + 1
         self.block_size = block_size
         self.key: IndexArray = np.zeros(num_blocks, np.int64)
@@ -65,6 +76,11 @@ class PrefixCache:
         parts += self._bias
         parts *= self._odd[index]
         return parts
+
+    def key_after(self, key: int, content: TokenArray, index: int) -> int:
+        """Key of the one block content[block_size] at index; key: that of the block before it."""
+        part = (content.dot(self._within).item() + self._bias.item()) * self._odd.item(index)
+        return (key + part + _HALF) % (2 * _HALF) - _HALF
 
     def split(self, tokens: TokenArray) -> TokenArray:
         """View the full blocks of a token sequence as [num_full_blocks, block_size]."""
@@ -81,9 +97,14 @@ class PrefixCache:
         return np.add.accumulate(self.key_parts(content, slice(0, len(content))))
 
     def match(self, tokens: TokenArray, keys: IndexArray) -> IndexArray:
-        """Blocks that hold the longest cached run of full blocks. O(blocks), a query."""
-        if not len(keys) or keys.item(0) not in self._block_of:
+        """Blocks that hold the longest cached run of full blocks. O(blocks).
+
+        Mutates: the index, as `ask` does.
+        """
+        first = self.find(keys.item(0)) if len(keys) else None
+        if first is None:
             return NO_BLOCKS
+        self.ask(first)
         known = map(self._block_of.get, keys.tolist())
         blocks = np.array(list(takewhile(lambda block: block is not None, known)), np.int64)
         same = (self._content(blocks) == self.split(tokens)[: len(blocks)]).all(axis=1)
@@ -101,7 +122,7 @@ class PrefixCache:
     def is_same(self, block: int, content: TokenArray, parent_serial: int) -> bool:
         """Say whether a cached block holds exactly content after that parent."""
         same = self._parent_serial[block] == parent_serial
-        return bool(same and np.array_equal(self._items[block : block + 1].view(np.int32), content))
+        return bool(same and np.array_equal(self._tokens[block], content))
 
     def serial_of(self, block: int) -> int:
         """Return the serial of a cached block, which its children remember."""
@@ -113,26 +134,41 @@ class PrefixCache:
         blocks: IndexArray,
         content: TokenArray,
         parent_serials: IndexArray,
+        root_serials: IndexArray | None = None,
     ) -> bool:
         """Make blocks hittable, or change nothing and say False if a key is taken.
 
         blocks[i] gets the serial next_serial + i. parent_serials[i] is the serial of the
-        block before it in its sequence, ROOT_SERIAL for the first.
+        block before it in its sequence, ROOT_SERIAL for the first. root_serials[i] is that
+        of the first block, if nobody has asked for any of these: then only keys of first
+        blocks can be taken, and only those are entered.
         """
-        key_list, block_list = keys.tolist(), blocks.tolist()
+        named = slice(None) if root_serials is None else parent_serials == _ROOT
+        key_list, block_list = keys[named].tolist(), blocks[named].tolist()
         if not self._name(key_list, block_list) and not (
             self._drop_stale(key_list) and self._name(key_list, block_list)
         ):
             return False
         self.key[blocks] = keys
         self._items[blocks] = content.view(self._item)[:, 0]
-        end = self.next_serial + len(block_list)
+        end = self.next_serial + len(blocks)
         self._serial[blocks] = np.arange(self.next_serial, end)
         self._parent_serial[blocks] = parent_serials
+        self._root_serial[blocks] = 0 if root_serials is None else root_serials
         self.next_serial = end
         if len(self._block_of) > 2 * len(self.key):
             self._drop_all_stale()
         return True
+
+    def insert_one(self, key: int, block: int, content: TokenArray, parent_serial: int) -> None:
+        """Make a block hittable whose key nobody has. Numbers cost less than arrays of one."""
+        self._block_of[key] = block
+        self.key[block] = key
+        self._tokens[block] = content
+        self._serial[block] = self.next_serial
+        self._parent_serial[block] = parent_serial
+        self._root_serial[block] = 0
+        self.next_serial += 1
 
     def _name(self, keys: list[int], blocks: list[int]) -> bool:
         """Let keys name blocks, or change nothing and say False if one names another."""
@@ -154,8 +190,28 @@ class PrefixCache:
         return True
 
     def _drop_all_stale(self) -> None:
-        cached = self._serial.nonzero()[0]
-        self._block_of = dict(zip(self.key[cached].tolist(), cached.tolist(), strict=True))
+        self._block_of.clear()
+        self._name_all(self._named())
+
+    def _named(self) -> IndexArray:
+        """Find the cached blocks whose keys are in the index."""
+        is_named = (self._root_serial == 0) | (self._root_serial == self._serial)
+        return (is_named & (self._serial > 0)).nonzero()[0]
+
+    def _name_all(self, blocks: IndexArray) -> None:
+        self._block_of.update(zip(self.key[blocks].tolist(), blocks.tolist(), strict=True))
+
+    def unasked_roots(self, blocks: IndexArray) -> IndexArray:
+        """[blocks] serials of the first blocks of their sequences; 0 where it was asked for."""
+        return self._root_serial[blocks]
+
+    def ask(self, block: int) -> None:
+        """Enter all keys behind the same first block. O(blocks of the pool), once for each."""
+        root = self._root_serial.item(block)
+        if root:
+            alike = (self._root_serial == root).nonzero()[0]
+            self._root_serial[alike] = 0
+            self._name_all(alike)
 
     def is_cached(self, blocks: IndexArray) -> BoolArray:
         """[blocks] which of them are hittable."""
@@ -181,9 +237,14 @@ class PrefixCache:
         return before
 
     def check_integrity(self) -> None:
-        """Raise IntegrityError unless index and per-block arrays agree."""
-        indexed = [block for key, block in self._block_of.items() if self.find(key) == block]
-        check(
-            sorted(indexed) == np.flatnonzero(self._serial).tolist(),
-            "the prefix index and the serials name different blocks",
-        )
+        """Raise IntegrityError unless the index has what can be hit, once somebody has asked."""
+        named = self._named()
+        hittable = {ROOT_SERIAL}
+        # Parents first: they were cached before.
+        for block in named[self._serial[named].argsort()].tolist():
+            if self._parent_serial.item(block) in hittable:
+                hittable.add(self._serial.item(block))
+                check(
+                    self.find(self.key.item(block)) == block,
+                    f"block {block} can be hit, and the prefix index does not have it",
+                )

@@ -59,7 +59,7 @@ def test_a_particular_row_is_handed_out_once(tables: BlockTables) -> None:
 def test_rows_come_back_empty(tables: BlockTables) -> None:
     rows = tables.take_rows(2)
     _fill(tables, 0, [7, 8], 5)
-    tables.give_rows(rows)
+    tables.give_rows(rows.tolist())
     assert tables.num_free_rows == 3
     assert tables.num_blocks.tolist() == tables.num_tokens.tolist() == [0, 0, 0]
     tables.check_integrity()
@@ -81,8 +81,8 @@ def test_a_row_that_is_not_live_has_no_ids(tables: BlockTables, row: int) -> Non
 
 def test_integrity_check_sees_a_row_given_twice(tables: BlockTables) -> None:
     rows = tables.take_rows(1)
-    tables.give_rows(rows)
-    tables.give_rows(rows)
+    tables.give_rows(rows.tolist())
+    tables.give_rows(rows.tolist())
     with pytest.raises(IntegrityError, match="free list twice"):
         tables.check_integrity()
 

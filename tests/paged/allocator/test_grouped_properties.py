@@ -109,6 +109,9 @@ class GroupedMachine(AllocatorMachine[GroupedAllocator]):
             tokens=np.array(tokens, np.int32),
             num_sequences=data.draw(st.integers(1, 3)),
         )
+        # The first to ask for a prefix completes the index.
+        for group in self.allocator.groups:
+            group.intake.match(demand)
         before = pickle.dumps(self.allocator)
         is_possible = self.allocator.refusal(demand) is None
         admission = self.allocator.admit(demand)

@@ -132,8 +132,10 @@ def test_an_idle_pool_gives_all_it_has() -> None:
 def test_an_admission_that_must_wait_changes_nothing() -> None:
     allocator = _make(num_blocks=3, enable_prefix_caching=True)
     _run(allocator, [1] * 8)
-    before = pickle.dumps(allocator)
     tokens = np.array([1] * 8 + [2] * 8, np.int32)
+    # The first to ask for a prefix completes the index.
+    allocator.intake.match(_demand(16, tokens=tokens))
+    before = pickle.dumps(allocator)
     assert allocator.admit(_demand(16, tokens=tokens)) is None
     assert allocator.admit(_demand(1, num_sequences=4)) is None
     assert pickle.dumps(allocator) == before

@@ -90,6 +90,8 @@ class PagedMachine(AllocatorMachine[PagedAllocator]):
             num_sequences=data.draw(st.integers(1, 3)),
             headroom_blocks=data.draw(st.integers(0, 2)),
         )
+        # The first to ask for a prefix completes the index.
+        self.allocator.intake.match(demand)
         before = pickle.dumps(self.allocator)
         is_possible = self.allocator.refusal(demand) is None
         admission = self.allocator.admit(demand)

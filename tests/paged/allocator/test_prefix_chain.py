@@ -128,7 +128,7 @@ def test_rows_settle_what_no_step_in_flight_has_yet_to_write(it: Fixture) -> Non
     first, _ = it.start(0, 1, 2), it.start(1, 3, 4)
     it.chains.commit(np.zeros(0, np.int64), it.tokens)
     it.chains.write(np.array([1]))
-    it.chains.settle(np.array([0, 1]))
+    it.chains.settle([0, 1])
     assert (it.match(1, 2), it.match(3, 4)) == (first, [])
 
 
@@ -163,11 +163,16 @@ def test_a_duplicate_held_by_others_too_stays_and_ends_the_chain(it: Fixture) ->
 def test_a_stale_key_that_nobody_holds_makes_room(it: Fixture) -> None:
     old = it.start(0, 1, 2, 3, 4)
     it.register(0)
+    assert it.match(1, 2, 3, 4) == old
     # The parent is evicted, the child stays behind and can never be hit again.
     it.pool.drop(np.array(old))
     it.pool.discard(np.array(old[:1]))
-    it.tables.give_rows(np.array([0]))
-    new = it.start(1, 1, 2, 3, 4)
+    it.tables.give_rows([0])
+    new = it.start(1, 1, 2, 0, 0)
+    it.write(1, 1, 2)
+    it.register(1)
+    assert it.match(1, 2, 3, 4) == new[:1]
+    it.write(1, 1, 2, 3, 4)
     it.register(1)
     assert it.match(1, 2, 3, 4) == new
     assert it.pool.num_evictable == 0
@@ -209,7 +214,7 @@ def test_a_look_up_finds_no_block_that_the_step_in_flight_fills(it: Fixture) -> 
     blocks = it.begin_a_second_chunk()
     it.look_up(1, 2)
     assert it.match(1, 2, 3, 4) == blocks[:1]
-    it.chains.settle(np.array([0]))
+    it.chains.settle([0])
     assert it.match(1, 2, 3, 4) == blocks[:1]
     it.commit(0)
     it.register(0)
@@ -227,7 +232,7 @@ def test_a_prompt_in_chunks_is_registered_as_far_as_it_is_computed(it: Fixture) 
 
 def test_a_row_in_flight_settles_the_prompt_it_has_computed(it: Fixture) -> None:
     blocks = it.begin_a_second_chunk()
-    it.chains.settle(np.array([0]))
+    it.chains.settle([0])
     assert it.match(1, 2, 3, 4) == blocks[:1]
 
 
@@ -285,7 +290,8 @@ def test_a_branch_registers_what_it_adds(it: Fixture) -> None:
 def test_a_closed_chain_registers_nothing_nor_do_its_branches(it: Fixture) -> None:
     it.start(0, 1, 2)
     it.start(1, 3, 4)
+    it.register(0)
     it.chains.close(0)
     it.chains.branch(0, np.array([1]), 1)
     it.register(0, 1)
-    assert len(it.cache) == 0
+    assert len(it.cache) == 1
