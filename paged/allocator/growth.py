@@ -19,7 +19,6 @@ class Growth:
         # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
         self._size, self._almost = np.array(tables.block_size), np.array(tables.block_size - 1)
         self._none, self._one = np.array(0), np.array(1)
-        self._longest = np.array(tables.max_blocks_per_row)
 
     def num_missing(self, rows: IndexArray, num_tokens: IndexArray) -> int:
         """Count the blocks that `extend` will take."""
@@ -32,23 +31,28 @@ class Growth:
         Mutates: tables, free space. Raises OutOfBlocks; ConfigError if a row would exceed
         the longest sequence (nothing is changed).
         """
-        missing_tokens = num_tokens - self._tables.num_blocks[rows] * self._size
-        which = (missing_tokens > self._none).nonzero()[0]
-        if len(which):
-            self._append(rows[which], missing_tokens[which], num_copies)
-
-    def _append(self, rows: IndexArray, missing_tokens: IndexArray, num_copies: int) -> None:
         have = self._tables.num_blocks[rows]
+        missing_tokens = num_tokens - have * self._size
+        most = missing_tokens.item(missing_tokens.argmax()) if len(rows) else 0
+        if most <= 0:
+            return
+        which = (missing_tokens > self._none).nonzero()[0]
         # Decoding lacks one block a row at most; to look costs less than to divide and sum.
-        need, num_needed = self._one, len(rows)
-        if np.count_nonzero(missing_tokens > self._size):
-            need = (missing_tokens + self._almost) // self._size
-            num_needed = int(np.add.reduce(need))
+        need = self._one
+        if most > self._tables.block_size:
+            need = (missing_tokens[which] + self._almost) // self._size
+        self._append(rows[which], have[which], need, num_copies)
+
+    def _append(
+        self, rows: IndexArray, have: IndexArray, need: IndexArray, num_copies: int
+    ) -> None:
+        """Give rows, which have some blocks, the ones they need: need[i], or as many for each."""
+        num_needed = int(np.add.reduce(need)) if need.ndim else len(rows)
         num_blocks = have + need
-        if np.count_nonzero(num_blocks > self._longest):
-            row = int(rows[int(np.argmax(num_blocks))])
+        longest = num_blocks.argmax()
+        if num_blocks.item(longest) > self._tables.max_blocks_per_row:
             raise ConfigError(
-                f"row {row} asks for {int(num_blocks.max())} blocks, max_model_len allows"
+                f"row {rows[longest]} asks for {num_blocks[longest]} blocks, max_model_len allows"
                 f" {self._tables.max_blocks_per_row}; end it before"
             )
         num_available = self._pool.num_available
