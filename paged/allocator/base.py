@@ -83,9 +83,9 @@ def concat_moves(parts: list[BlockMoves]) -> BlockMoves:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Admission:
-    """Rows given to an admitted request.
+    """Rows given to an admitted request. Not to be written to (frozen, it costs 2 us more).
 
     rows: one per sequence; rows[0] has room for the demanded tokens.
     num_cached_tokens: leading tokens whose K and V are in place already. Always less

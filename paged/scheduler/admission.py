@@ -7,10 +7,11 @@ import numpy as np
 from paged.allocator.base import Admission
 from paged.scheduler.batch import Admitted, Blocked
 from paged.scheduler.core import SchedulerCore
-from paged.scheduler.growth import schedule_new
+from paged.scheduler.growth import schedule_admitted, schedule_returned
 from paged.scheduler.plan import StepPlan
 from paged.scheduler.preemption import restart_swapped
 from paged.scheduler.request_state import RequestState
+from paged.types import TokenArray
 
 
 def schedule_waiting(core: SchedulerCore, plan: StepPlan) -> None:
@@ -35,9 +36,7 @@ def _swap_in(core: SchedulerCore, plan: StepPlan) -> None:
         if moves is not None:
             core.swapped.pop(0)
             plan.swap_in.append(moves)
-            rows = np.array(state.active_rows, np.int64)
-            core.rows.run(rows)
-            schedule_new(core, plan, rows)
+            schedule_returned(core, plan, np.array(state.active_rows, np.int64))
         elif len(core.rows.running):
             plan.blocked = Blocked.MEMORY
             return
@@ -52,7 +51,7 @@ def _admit(core: SchedulerCore, plan: StepPlan) -> None:
     if core.is_static and len(core.rows.running):
         plan.blocked = Blocked.BATCH_RUNNING
         return
-    admitted_rows: list[int] = []
+    sequences: list[tuple[int, int, int]] = []
     budget = plan.budget_tokens
     while len(core.waiting):
         if budget is not None and budget <= 0:
@@ -63,14 +62,13 @@ def _admit(core: SchedulerCore, plan: StepPlan) -> None:
             plan.blocked = found
             break
         state, admission = found
-        lead = _start(core, plan, state, admission)
-        admitted_rows.append(lead)
+        num_computed, known = admission.num_cached_tokens, state.known_tokens()
+        lead = _start(core, plan, state, admission, known)
+        sequences.append((lead, num_computed, len(known) - num_computed))
         if budget is not None:
-            budget -= int(core.rows.num_tokens[lead] - core.rows.num_computed[lead])
-    if admitted_rows:
-        rows = np.array(admitted_rows, np.int64)
-        core.rows.run(rows)
-        schedule_new(core, plan, rows)
+            budget -= len(known) - num_computed
+    if sequences:
+        schedule_admitted(core, plan, sequences)
 
 
 def _first_that_fits(core: SchedulerCore) -> tuple[RequestState, Admission] | Blocked:
@@ -86,14 +84,20 @@ def _first_that_fits(core: SchedulerCore) -> tuple[RequestState, Admission] | Bl
     return Blocked.MEMORY
 
 
-def _start(core: SchedulerCore, plan: StepPlan, state: RequestState, admission: Admission) -> int:
-    """Put an admitted request on its rows and return the row that computes first."""
+def _start(
+    core: SchedulerCore,
+    plan: StepPlan,
+    state: RequestState,
+    admission: Admission,
+    known: TokenArray,
+) -> int:
+    """Put an admitted request on its rows and return the row that computes what is known."""
     core.waiting.remove(state)
     state.rows = admission.rows.tolist()
     lead = state.rows[0]
     end = min(state.request.num_prompt_tokens + state.request.max_new_tokens, core.max_model_len)
     core.rows.claim(state, end)
-    core.rows.start(lead, state.known_tokens(), num_computed=admission.num_cached_tokens)
+    core.rows.start(lead, known, num_computed=admission.num_cached_tokens)
     state.is_forked = not state.is_group
     if state.is_group:
         core.unforked[lead] = state

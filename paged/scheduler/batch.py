@@ -23,9 +23,9 @@ class Blocked(enum.Enum):
     BATCH_RUNNING = "batch_running"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Admitted:
-    """A request that got rows in this step, for the first time or again.
+    """A request that got rows in this step, for the first time or again. Not to be written to.
 
     rows[i] carries sequence sequence_indices[i] of the request.
     """
@@ -186,9 +186,9 @@ class EndedSearch:
     reasons: tuple[FinishReason, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Drawn:
-    """One token for each of several rows: what an update took from a result.
+    """One token for each of several rows: what an update took from a result. Not to be written to.
 
     places: index of each token in the result; None where the result has these tokens and
         no others, in this order.
@@ -205,9 +205,9 @@ NOTHING_DRAWN = Drawn(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Finished:
-    """One sequence that ended in an update.
+    """One sequence that ended in an update. Not to be written to.
 
     error: what the executor raised, where that is the reason.
     """

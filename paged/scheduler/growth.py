@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import numpy as np
+
 from paged.errors import OutOfBlocks
 from paged.scheduler.beam import hold_back
 from paged.scheduler.core import SchedulerCore
@@ -18,7 +22,7 @@ def schedule_running(core: SchedulerCore, plan: StepPlan) -> None:
     """
     while len(core.rows.running):
         try:
-            _grow(core, plan, core.rows.running)
+            _schedule_rows(core, plan, core.rows.running)
         except OutOfBlocks:
             make_room(core, plan)
         else:
@@ -28,21 +32,42 @@ def schedule_running(core: SchedulerCore, plan: StepPlan) -> None:
         core.fork_copies.clear()
 
 
-def schedule_new(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
-    """Schedule rows that were admitted or swapped in during this step.
+def schedule_returned(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
+    """Let rows that were swapped in run, and schedule them.
 
     If memory for their next tokens is short they stay and wait for the next step.
     """
-    try:
-        _grow(core, plan, rows)
-    except OutOfBlocks:
-        return
+    core.rows.run(rows)
+    with suppress(OutOfBlocks):
+        _schedule_rows(core, plan, rows)
 
 
-def _grow(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
-    """Give rows what is left of the budget. Raises OutOfBlocks (nothing is changed)."""
+def schedule_admitted(
+    core: SchedulerCore, plan: StepPlan, sequences: list[tuple[int, int, int]]
+) -> None:
+    """Let admitted sequences run, and schedule them; short of memory, they wait as others do.
+
+    sequences: row, tokens computed and tokens pending of each.
+    """
+    rows, num_computed, pending = np.array(list(zip(*sequences, strict=True)), np.int64)
+    core.rows.run(rows)
+    with suppress(OutOfBlocks):
+        _schedule(core, plan, rows, num_computed, pending)
+
+
+def _schedule_rows(core: SchedulerCore, plan: StepPlan, rows: IndexArray) -> None:
     num_computed = core.rows.num_computed[rows]
-    pending = core.rows.num_tokens[rows] - num_computed
+    _schedule(core, plan, rows, num_computed, core.rows.num_tokens[rows] - num_computed)
+
+
+def _schedule(
+    core: SchedulerCore,
+    plan: StepPlan,
+    rows: IndexArray,
+    num_computed: IndexArray,
+    pending: IndexArray,
+) -> None:
+    """Give rows what is left of the budget. Raises OutOfBlocks (nothing is changed)."""
     scheduled = plan.clip(pending)
     if core.searches:
         scheduled = hold_back(core, rows, pending, scheduled)

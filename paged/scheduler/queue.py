@@ -36,7 +36,9 @@ class WaitingQueue:
     def remove(self, state: RequestState) -> None:
         """Take a request out wherever it stands."""
         del self._ticket_of[state.request.request_id]
-        self._drop_removed()
+        # invariant: the head of the heap is alive, so `first(1)` is a plain look.
+        while self._heap and not self._is_alive(self._heap[0]):
+            heapq.heappop(self._heap)
 
     def first(self, count: int) -> list[RequestState]:
         """Look at the first count requests, in order."""
@@ -48,8 +50,3 @@ class WaitingQueue:
     def _is_alive(self, entry: _Entry) -> bool:
         _, ticket, state = entry
         return self._ticket_of.get(state.request.request_id) == ticket
-
-    def _drop_removed(self) -> None:
-        # invariant: the head of the heap is alive, so `first(1)` is a plain look.
-        while self._heap and not self._is_alive(self._heap[0]):
-            heapq.heappop(self._heap)

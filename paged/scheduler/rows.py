@@ -87,6 +87,9 @@ class SequenceRows:
 
     def stop(self, rows: IndexArray) -> None:
         """Let rows take no part in steps any more; those that do not are passed over."""
+        if len(rows) == 1:
+            self.running = self.running[self.running != rows]
+            return
         self._stays[rows] = False
         self.running = self.running[self._stays[self.running]]
         self._stays[rows] = True
