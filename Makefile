@@ -43,7 +43,7 @@ gate: $(DEV) ## compile every kernel at every type and size for every GPU, witho
 	$(VENV)/bin/paged kernels compile --full --quiet $(ARGS)
 
 mutants: $(DEV) ## plant faults in the shipped kernels, one at a time, and sanitize: minutes
-	$(VENV)/bin/paged kernels check --mutants 6 $(ARGS)
+	$(VENV)/bin/paged kernels check --mutants 16 $(ARGS)
 
 bench: $(DEV) ## microbenchmarks of allocator, scheduler and kernels
 	$(PY) -m pytest bench $(ARGS)

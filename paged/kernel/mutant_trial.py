@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from paged.cache_dir import cache_dir, cache_key
 from paged.errors import KernelCompileError, KernelRunError, SanitizerError
 from paged.kernel.call import kernel_call
 from paged.kernel.mutation import MUTANT_CLASSES, Mutant, mutants_of
@@ -40,7 +40,7 @@ class Subject:
     problems: tuple[str, ...]
 
 
-DECODE, WINDOW = "decode, lengths around the block", "window"
+DECODE, LONG, WINDOW = "decode, lengths around the block", "decode, long", "window"
 RAGGED, ODD = "ragged prefill and decode", "float32, head_dim 80"
 SMALL, ROWS = "float16->float16 D64 BS16 tokens13", "float32->float32 D46 BS32 tokens1"
 SUBJECTS = (
@@ -51,14 +51,12 @@ SUBJECTS = (
         files=("include/attend.cuh", "include/key_streams.cuh", "include/visible_keys.cuh"),
         problems=(DECODE, WINDOW, ODD),
     ),
-    Subject(
-        op="attention", variant="v2", files=("attention/v2.cu",), problems=("decode, long", WINDOW)
-    ),
+    Subject(op="attention", variant="v2", files=("attention/v2.cu",), problems=(LONG, WINDOW)),
     Subject(
         op="attention",
         variant="prefill_tiled",
         files=("attention/prefill_tiled.cu", "include/half_tile.cuh"),
-        problems=(RAGGED, "softcap, alibi and sinks"),
+        problems=(RAGGED, LONG, "fp8 cache with scales"),
     ),
     Subject(
         op="attention",
@@ -111,8 +109,8 @@ class Trial:
         return (self.found or "SURVIVED") if self.is_program else "refused"
 
 
-def sample(every: int) -> list[tuple[Subject, Mutant]]:
-    """Return every n-th mutant of each class, over all files."""
+def sample(num_each: int) -> list[tuple[Subject, Mutant]]:
+    """Return so many mutants of each class, spread over all files; all of a smaller class."""
     root = INCLUDE_DIR.parent
     pairs = [
         (subject, mutant)
@@ -120,8 +118,12 @@ def sample(every: int) -> list[tuple[Subject, Mutant]]:
         for file in subject.files
         for mutant in mutants_of(root / file, read_source(root / file))
     ]
-    chosen = ([pair for pair in pairs if pair[1].what == what][::every] for what in MUTANT_CLASSES)
-    return [pair for pairs in chosen for pair in pairs]
+    chosen: list[tuple[Subject, Mutant]] = []
+    for what in MUTANT_CLASSES:
+        own = [pair for pair in pairs if pair[1].what == what]
+        num_chosen = min(num_each, len(own))
+        chosen += [own[i * len(own) // num_chosen] for i in range(num_chosen)]
+    return chosen
 
 
 def try_mutants(pairs: Sequence[tuple[Subject, Mutant]], num_workers: int) -> Iterator[Trial]:
@@ -135,20 +137,23 @@ def try_mutant(subject: Subject, mutant: Mutant) -> Trial:
     """Run a mutant on its subject's problems until something is found."""
     variant = find_variant(find_op(subject.op), subject.variant)
     problems = {problem.name: problem for problem in problems_of(variant.op)}
-    with tempfile.TemporaryDirectory(prefix="paged-mutant-") as folder:
-        spec = _planted(variant, mutant, Path(folder))
-        try:
-            found = (_found(spec, problems[name]) for name in subject.problems)
-            first = next((what for what in found if what is not None), None)
-        except KernelCompileError:
-            return Trial(mutant=mutant, subject=subject, is_program=False)
+    # a folder by content: what is compiled from it is found again
+    folder = cache_dir("mutants") / cache_key(variant.name, mutant.path.name, mutant.text)
+    spec = _planted(variant, mutant, folder)
+    try:
+        found = (_found(spec, problems[name]) for name in subject.problems)
+        first = next((what for what in found if what is not None), None)
+    except KernelCompileError:
+        return Trial(mutant=mutant, subject=subject, is_program=False)
+    finally:
+        shutil.rmtree(folder)
     return Trial(mutant=mutant, subject=subject, found=first)
 
 
 def _planted(variant: Variant, mutant: Mutant, folder: Path) -> KernelSpec:
     """Return the variant with the mutant's text in place of its file, in a folder of its own."""
     include = folder / INCLUDE_DIR.name
-    shutil.copytree(INCLUDE_DIR, include)
+    shutil.copytree(INCLUDE_DIR, include, dirs_exist_ok=True)
     source = folder / variant.path.name
     shutil.copy(variant.path, source)
     target = source if mutant.path == variant.path else include / mutant.path.name

@@ -86,7 +86,7 @@ RULES = (
 _DECLARATION = re.compile(
     r"^\s*(?:__shared__|constexpr|static|struct|template|const \w+ &|alignas|extern)\b"
     r"|^\s*(?:const )?(?:float|int|unsigned|bool|char|long long|Vector|SourceChunk|Fragment"
-    r"|KV_T|Q_T|T|RowSums|uint4|Row)\*? \w+\[[^=]*$"
+    r"|KV_T|Q_T|T|RowSums|uint4|Row)\*? \w+\[[^=]*(?: = \{.*)?$"
     r"|operator\[\]|\(&\w+\)"
 )
 

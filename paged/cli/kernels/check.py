@@ -27,7 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--mutants",
         type=int,
         metavar="N",
-        help="instead: plant faults in the shipped kernels, and try each N-th of a class",
+        help="instead: plant faults in the shipped kernels, and try N of each class",
     )
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="S", help="seconds a launch may take (60)"

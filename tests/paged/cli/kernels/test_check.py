@@ -54,9 +54,9 @@ def test_mutants_are_tried_on_nothing_but_shipped_kernels(
 def test_the_fate_of_mutants_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def some(every: int) -> list[tuple[mutant_trial.Subject, Mutant]]:
-        pairs = [pair for pair in mutant_trial.sample(1) if pair[0].op == "gather_kv"]
-        return [pair for pair in pairs if pair[1].what == "bound"][:every]
+    def some(num_each: int) -> list[tuple[mutant_trial.Subject, Mutant]]:
+        pairs = [pair for pair in mutant_trial.sample(1000) if pair[0].op == "gather_kv"]
+        return [pair for pair in pairs if pair[1].what == "bound"][:num_each]
 
     monkeypatch.setattr(check, "sample", some)
     assert main(["kernels", "check", "--mutants", "1"]) == 0
