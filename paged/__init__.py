@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paged.engine.llm import LLM
+    from paged.grammar import Grammar
     from paged.kernel.choice import use_kernel
     from paged.sampling_params import BeamParams, SamplingParams
 
-__all__ = ["LLM", "BeamParams", "SamplingParams", "use_kernel"]
+__all__ = ["LLM", "BeamParams", "Grammar", "SamplingParams", "use_kernel"]
 
 _HOME = {
     "LLM": "paged.engine.llm",
     "BeamParams": "paged.sampling_params",
+    "Grammar": "paged.grammar",
     "SamplingParams": "paged.sampling_params",
     "use_kernel": "paged.kernel.choice",
 }

@@ -66,9 +66,11 @@ def add(logits: torch.Tensor, entries: Entries) -> None:
 
 def forbid(logits: torch.Tensor, masks: Masks) -> None:
     """Set what masks do not allow to minus infinity. Mutates: logits[R, vocabulary]."""
+    never = logits.new_full((), -torch.inf)
     for row, allowed in zip(masks.rows.tolist(), masks.allowed, strict=True):
-        is_forbidden = ~torch.as_tensor(allowed, device=logits.device)
-        logits[row].masked_fill_(is_forbidden, -torch.inf)
+        scores = logits[row]
+        # A tenth of the time of masked_fill on a CPU.
+        torch.where(torch.as_tensor(allowed, device=logits.device), scores, never, out=scores)
 
 
 def _index(
