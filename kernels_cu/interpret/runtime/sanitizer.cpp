@@ -25,7 +25,8 @@ Sanitizer::Sanitizer(const Request& request, const Tables& tables)
       module_base_(request.module->base),
       findings_(*reinterpret_cast<Findings*>(tables.base + tables.control->findings_offset)),
       operands_(tables),
-      shared_shadow_(request.module->tls_bytes) {}
+      shared_shadow_(request.module->tls_bytes),
+      settled_(request.module->tls_bytes / Shadow::kWordBytes + 1) {}
 
 void Sanitizer::begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared) {
     ordering_.begin_block(static_cast<uint32_t>(index), num_threads);
@@ -92,7 +93,14 @@ void Sanitizer::see_shared(const MemoryAccess& access) {
         return;
     }
     if (access.is_atomic) ordering_.meet_at_address(current_thread(), access.address, true);
-    judge_words(spot, shared_shadow_, access.address - shared_begin_);
+    const uint64_t offset = access.address - shared_begin_;
+    if (access.is_write) unsettle(offset, access.num_bytes);
+    judge_words(spot, shared_shadow_, offset);
+}
+
+void Sanitizer::unsettle(uint64_t offset, uint64_t num_bytes) {
+    const uint64_t last = (offset + std::max<uint64_t>(num_bytes, 1) - 1) / Shadow::kWordBytes;
+    for (uint64_t word = offset / Shadow::kWordBytes; word <= last; ++word) settled_[word] = 0;
 }
 
 // Calls visit(cell, bytes of it) for each word of an access.

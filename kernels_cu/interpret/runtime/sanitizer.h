@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 #include "../device.h"
 #include "findings.h"
@@ -24,7 +25,7 @@ public:
     void see(const MemoryAccess& access);
     // The most frequent access by far: one word of shared memory that was written before a barrier,
     // and that others have read since. Nothing is to be said of it, or remembered.
-    bool is_read_again(uint64_t address) const;
+    bool is_read_again(uint64_t address);
     // An asynchronous copy to shared memory was issued, or has been waited for.
     void begin_copy(const MemoryAccess& access);
     void end_copy(const MemoryAccess& access);
@@ -41,6 +42,7 @@ private:
     };
 
     void see_shared(const MemoryAccess& access);
+    void unsettle(uint64_t offset, uint64_t num_bytes);
     void see_operand(const MemoryAccess& access);
     void judge_definition(const Spot& spot, char* defined);
     void judge_words(const Spot& spot, const Shadow& shadow, uint64_t offset);
@@ -64,6 +66,7 @@ private:
     uint64_t dynamic_begin_ = 0;  // an address; the end of shared memory where the kernel has none
     uint32_t block_serial_ = 0;
     Shadow shared_shadow_;
+    std::vector<uint32_t> settled_;  // by word of shared memory: when nothing was left to be said
     std::unordered_set<uint64_t> reported_;
 };
 
@@ -71,10 +74,12 @@ inline unsigned current_thread() {
     return current_lane->warp_index * kWarpSize + current_lane->lane_index;
 }
 
-inline bool Sanitizer::is_read_again(uint64_t address) const {
+inline bool Sanitizer::is_read_again(uint64_t address) {
     constexpr uint8_t kWholeWord = (1u << Shadow::kWordBytes) - 1;
     const uint64_t offset = address - shared_begin_;
     if (offset >= shared_bytes_ || offset % Shadow::kWordBytes != 0) return false;
+    uint32_t& settled = settled_[offset / Shadow::kWordBytes];
+    if (settled == ordering_.now()) return true;
     const Cell& cell = shared_shadow_.cell(offset);
     const unsigned thread = current_thread();
     if (cell.defined_block != block_serial_ || cell.defined != kWholeWord || cell.in_flight != 0 ||
@@ -83,9 +88,12 @@ inline bool Sanitizer::is_read_again(uint64_t address) const {
     }
     const Record &a = cell.reads[0], &b = cell.reads[1];
     if (a.thread == thread && a.stamp == ordering_.now()) return a.mask == kWholeWord;
+    if (ordering_.is_past_barrier(a, thread) || ordering_.is_past_barrier(b, thread)) return false;
     const unsigned warp = a.thread / kWarpSize;
-    return (warp != b.thread / kWarpSize || warp == thread / kWarpSize) &&
-           !ordering_.is_past_barrier(a, thread) && !ordering_.is_past_barrier(b, thread);
+    const bool are_of_two_warps = warp != b.thread / kWarpSize;
+    // Then the same holds for all threads, until some meet.
+    if (are_of_two_warps) settled = ordering_.now();
+    return are_of_two_warps || warp == thread / kWarpSize;
 }
 
 // Of the blocks that the calling OS thread runs; null where the launch is not sanitized.
