@@ -45,6 +45,7 @@ class Intake:
         self.tokenizer: Tokenizer = model.tokenizer
         self._max_sequences = max_sequences
         self._max_model_len = model.config.max_model_len
+        self._run = uuid.uuid4().hex[:12]
         self._numbers = itertools.count()
         self._maker = RequestMaker(
             model.tokenizer,
@@ -132,7 +133,7 @@ class Intake:
         *,
         arrival_s: float,
     ) -> Taken:
-        answer_id = f"{prefix}-{_checked_id(body.request_id) or uuid.uuid4().hex}"
+        answer_id = f"{prefix}-{_checked_id(body.request_id) or self._new_id()}"
         requests = [
             self._maker.make(
                 self._truncated(each, body.truncate_prompt_tokens),
@@ -145,6 +146,10 @@ class Intake:
             for each in ids
         ]
         return Taken(answer_id=answer_id, requests=requests, texts=[])
+
+    def _new_id(self) -> str:
+        """Return an id that no other answer has, of this run or of another."""
+        return f"{self._run}{next(self._numbers):08x}"
 
     def _truncated(self, ids: list[int], most: int | None) -> list[int]:
         """Return the last tokens of a prompt; -1 keeps what leaves room for one more."""

@@ -18,6 +18,7 @@ from paged.server.protocol.error import ApiError, api_error
 from paged.server.protocol.sampling import SamplingFields
 from paged.server.submission import Submission
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 DONE = b"data: [DONE]\n\n"
 
 _log = logging.getLogger("paged.server")
@@ -47,6 +48,8 @@ class Answer:
             "created": int(time.time()),
             "model": model,
         }
+        # Every event begins with it; its last brace is left out.
+        self._opened_head = _encode(self._head)[:-1]
 
     async def whole(self, submission: Submission) -> dict[str, Any]:
         """Wait for all of it. Raises: ApiError, EngineStopped."""
@@ -86,7 +89,7 @@ class Answer:
                 yield self._event([], submission, has_usage=True)
         except (ApiError, PagedError) as error:
             _log.error("a stream failed: %s", error)
-            yield _data(json.dumps(api_error(error).body))
+            yield _data(_encode(api_error(error).body))
         yield DONE
 
     def _chunks(
@@ -105,12 +108,12 @@ class Answer:
     def _event(
         self, choices: list[dict[str, Any]], submission: Submission, *, has_usage: bool = False
     ) -> bytes:
-        chunk: dict[str, Any] = {**self._head, "choices": choices}
+        tail = ""
         if has_usage or self._body.repeats_usage:
-            chunk["usage"] = usage(submission.streams, self._choices)
+            tail = f',"usage":{_encode(usage(submission.streams, self._choices))}'
         elif self._body.includes_usage:
-            chunk["usage"] = None
-        return _data(json.dumps(chunk, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+            tail = ',"usage":null'
+        return _data(f'{self._opened_head},"choices":{_encode(choices)}{tail}}}')
 
 
 def _data(text: str) -> bytes:

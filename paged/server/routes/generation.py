@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
@@ -51,22 +52,25 @@ async def respond(
     make_answer: Callable[[Taken], Answer],
 ) -> Response:
     """Run what was taken and answer, whole or as a stream; stop where the client leaves."""
+    answer = make_answer(taken)
+    service = service_of(request)
     try:
-        submission = await until_disconnect(
-            request.receive, service_of(request).submit(taken.requests)
-        )
+        if not body.stream:
+            whole = await until_disconnect(request.receive, _whole(service, taken, answer))
+            return GONE if whole is None else JSONResponse(whole)
+        submission = await until_disconnect(request.receive, service.submit(taken.requests))
     except PagedError as error:
         raise api_error(error, body.api_names) from error
     if submission is None:
         return GONE
-    answer = make_answer(taken)
-    if body.stream:
-        config: ServerConfig = request.app.state.config
-        return EventStream(
-            answer.events(submission),
-            submission,
-            write_timeout_s=config.limits.write_timeout_s,
-        )
-    async with submission:
-        whole = await until_disconnect(request.receive, answer.whole(submission))
-    return GONE if whole is None else JSONResponse(whole)
+    config: ServerConfig = request.app.state.config
+    return EventStream(
+        answer.events(submission),
+        submission,
+        write_timeout_s=config.limits.write_timeout_s,
+    )
+
+
+async def _whole(service: EngineService, taken: Taken, answer: Answer) -> dict[str, Any]:
+    async with await service.submit(taken.requests) as submission:
+        return await answer.whole(submission)

@@ -85,3 +85,25 @@ def test_cancelling_the_caller_cancels_the_work() -> None:
         assert ended == ["cancelled"]
 
     asyncio.run(run())
+
+
+def test_a_watcher_can_give_the_work_up() -> None:
+    ended: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    async def watch() -> None:
+        await asyncio.sleep(0.01)
+        raise TimeoutError("too slow")
+
+    async def run() -> None:
+        with pytest.raises(TimeoutError, match="too slow"):
+            await until_disconnect(Client().receive, work(), watch())
+        assert ended == ["cancelled"]
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(run())

@@ -35,7 +35,7 @@ def test_what_ran_gets_an_error_and_a_new_engine_serves(is_stream: bool) -> None
         answer = server.client.post(PATH, json={**BODY, "stream": is_stream})
         if is_stream:
             error, done, _ = answer.text.split("\n\n")
-            assert '"code": 503' in error
+            assert '"code":503' in error
             assert done == "data: [DONE]"
         else:
             assert answer.status_code == 503

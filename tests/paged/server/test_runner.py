@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from typing import Any
 
 import httpx
@@ -45,7 +46,11 @@ def test_it_says_when_it_is_ready_and_ends_what_has_begun(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with live_server() as server:
-        assert f"paged serves tiny at {server.url}: 64 blocks" in capsys.readouterr().out
+        printed = ""
+        while not printed:
+            time.sleep(0.01)
+            printed = capsys.readouterr().out
+        assert printed.startswith(f"paged serves tiny at {server.url}: 64 blocks")
         body = {"prompt": "a", "max_tokens": 80, "ignore_eos": True, "stream": True}
         with (
             httpx.Client(base_url=server.url) as client,

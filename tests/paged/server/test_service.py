@@ -183,8 +183,9 @@ def test_stopping_ends_what_runs() -> None:
             async for _ in submission.pieces():
                 pass
 
+    before = set(threading.enumerate())
     _run(work)
-    assert "engine" not in {thread.name for thread in threading.enumerate()}
+    assert "engine" not in {thread.name for thread in set(threading.enumerate()) - before}
 
 
 def test_an_engine_that_cannot_be_made_says_why() -> None:
