@@ -25,7 +25,7 @@ int sync_block(int predicate, Site site) {
                     block.num_ended, block.num_threads());
     }
     if (Profiler* profiler = lane.lane_index == 0 ? current_profiler() : nullptr) {
-        profiler->begin_collective(__builtin_return_address(0), block.warp().present);
+        profiler->begin_collective(__builtin_return_address(0), site, block.warp().present);
         profiler->end_collective();
     }
     int& total = barrier.totals[barrier.phase & 1];

@@ -9,8 +9,8 @@ namespace {
 
 constexpr char kWarpBarrier = 0;
 
-void profile_collective(const void* place, unsigned lanes) {
-    if (Profiler* profiler = current_profiler()) profiler->begin_collective(place, lanes);
+void profile_collective(const void* place, Site site, unsigned lanes) {
+    if (Profiler* profiler = current_profiler()) profiler->begin_collective(place, site, lanes);
 }
 
 void profile_end() {
@@ -65,7 +65,7 @@ bool join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site si
     lane.deposit = deposit;
     const void* place = __builtin_return_address(0);
     if (*mask == bit) {
-        profile_collective(place, *mask);
+        profile_collective(place, site, *mask);
         return true;
     }
     check_mask(warp, lane.lane_index, *mask, site);
@@ -73,7 +73,7 @@ bool join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site si
     meeting.arrived |= bit;
     if (meeting.arrived == meeting.mask) {
         close_meeting(warp, &meeting);
-        profile_collective(place, *mask);
+        profile_collective(place, site, *mask);
         return true;
     }
     block.wait(Phase::at_collective, site, *mask);
@@ -105,7 +105,7 @@ void sync_warp(unsigned mask, Site site) {
     meeting.arrived |= bit;
     if (meeting.arrived == meeting.mask) {
         close_meeting(warp, &meeting);
-        profile_collective(__builtin_return_address(0), mask);
+        profile_collective(__builtin_return_address(0), site, mask);
         profile_end();
         block.sanitize_warp_barrier(warp, mask);
         block.wake(warp, mask);

@@ -18,7 +18,6 @@ constexpr uint64_t kBankBytes = 4;
 constexpr uint64_t kNumBanks = 32;
 constexpr uint64_t kWavefrontBytes = kBankBytes * kNumBanks;
 constexpr uint32_t kMatrixRows = 8;
-constexpr uint64_t kMostRequestBytes = 16;
 
 template <class Part>
 uint64_t sectors_of(const std::vector<Part>& parts) {
@@ -47,7 +46,10 @@ std::pair<uint64_t, uint64_t> wavefronts_of(const Part* begin, const Part* end) 
 
 // Lanes are served by as many as a wavefront has bytes for, if each asks for as many as the widest.
 template <class Part>
-void add_wavefronts(const std::vector<Part>& parts, ProfileLine& line) {
+void add_wavefronts(std::vector<Part>& parts, ProfileLine& line) {
+    // Lanes that gave way come later than their turn.
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Part& a, const Part& b) { return a.lane < b.lane; });
     uint64_t widest = 1;
     for (const Part& part : parts) widest = std::max<uint64_t>(widest, part.num_bytes);
     const auto together = static_cast<size_t>(
@@ -71,9 +73,11 @@ ProfileKind kind_of(const MemoryAccess& access, bool is_global) {
 
 }  // namespace
 
-ProfileLine& Profiler::line_of(const void* place, ProfileKind kind) {
-    ProfileLine& line = lines_[{place, kind}];
+ProfileLine& Profiler::line_of(const void* place, Site site, ProfileKind kind) {
+    ProfileLine& line = lines_[{place, site.file, site.line, kind}];
     line.place = reinterpret_cast<uint64_t>(place);
+    line.file = site.file;
+    line.line = static_cast<uint32_t>(site.line);
     line.kind = kind;
     return line;
 }
@@ -82,8 +86,11 @@ void Profiler::see(const MemoryAccess& access, uint64_t site, bool is_global) {
     const auto* address = reinterpret_cast<const void*>(access.address);
     // Else it is on the lane's stack, which on a GPU is registers where it can be.
     if (!is_global && !SharedMemory(*current_block->launch().request).contains(address)) return;
-    if (collective_ != nullptr) {
-        rows_.push_back(Part{access.address, static_cast<uint32_t>(access.num_bytes)});
+    const auto window = windows_.find(current_lane);
+    if (window != windows_.end()) {
+        const unsigned lane = current_lane->lane_index;
+        window->second.rows.push_back(
+            Part{access.address, static_cast<uint32_t>(access.num_bytes), lane});
         return;
     }
     const LaneState& lane = current_block->self();
@@ -99,28 +106,30 @@ void Profiler::see(const MemoryAccess& access, uint64_t site, bool is_global) {
     const uint32_t number = requests.num_made[lane.lane_index]++;
     if (number == requests.parts.size()) requests.parts.emplace_back();
     requests.parts[number].push_back(
-        Part{access.address, static_cast<uint32_t>(access.num_bytes)});
+        Part{access.address, static_cast<uint32_t>(access.num_bytes), lane.lane_index});
 }
 
-void Profiler::begin_collective(const void* place, unsigned lanes) {
-    collective_ = &line_of(place, ProfileKind::collective);
-    ++collective_->num_requests;
-    collective_->num_lanes += static_cast<unsigned>(__builtin_popcount(lanes));
+void Profiler::begin_collective(const void* place, Site site, unsigned lanes) {
+    ProfileLine& line = line_of(place, site, ProfileKind::collective);
+    ++line.num_requests;
+    line.num_lanes += static_cast<unsigned>(__builtin_popcount(lanes));
+    windows_[current_lane].line = &line;
 }
 
 // What a collective reads of shared memory are rows of matrices, eight of which are one access.
 void Profiler::end_collective() {
-    if (collective_ == nullptr) return;
-    for (size_t i = 0; i < rows_.size(); i += kMatrixRows) {
-        const Part* begin = rows_.data() + i;
+    const auto window = windows_.find(current_lane);
+    if (window == windows_.end()) return;
+    const auto& [line, rows] = window->second;
+    for (size_t i = 0; i < rows.size(); i += kMatrixRows) {
+        const Part* begin = rows.data() + i;
         const auto [all, least] =
-            wavefronts_of(begin, begin + std::min<size_t>(kMatrixRows, rows_.size() - i));
-        collective_->num_wavefronts += all;
-        collective_->least_wavefronts += least;
+            wavefronts_of(begin, begin + std::min<size_t>(kMatrixRows, rows.size() - i));
+        line->num_wavefronts += all;
+        line->least_wavefronts += least;
     }
-    for (const Part& row : rows_) collective_->num_bytes += row.num_bytes;
-    rows_.clear();
-    collective_ = nullptr;
+    for (const Part& row : rows) line->num_bytes += row.num_bytes;
+    windows_.erase(window);
 }
 
 void Profiler::note_in_flight(uint64_t num_bytes) {
@@ -144,9 +153,9 @@ void Profiler::end_block() {
 
 void Profiler::settle(unsigned warp_index) {
     auto& sites = warps_[warp_index];
-    for (const auto& [_, requests] : sites) {
-        ProfileLine& line = line_of(requests.place, requests.kind);
-        for (const std::vector<Part>& parts : requests.parts) {
+    for (auto& [_, requests] : sites) {
+        ProfileLine& line = line_of(requests.place, Site{nullptr, 0}, requests.kind);
+        for (std::vector<Part>& parts : requests.parts) {
             ++line.num_requests;
             line.num_lanes += parts.size();
             for (const Part& part : parts) line.num_bytes += part.num_bytes;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "../lane.h"
@@ -30,8 +30,9 @@ enum class ProfileKind : uint32_t {
 // One instruction. Laid out alike in Python's ctypes.
 struct ProfileLine {
     uint64_t place;  // an address in the kernel's code
+    const char* file;  // of a collective, and the line that its caller tells; else null
+    uint32_t line;
     ProfileKind kind;
-    uint32_t unused;
     uint64_t num_requests;
     uint64_t num_lanes;  // of all requests
     uint64_t num_bytes;
@@ -53,8 +54,8 @@ class Profiler {
 public:
     // Of an access by the current lane, and whether it is to an operand.
     void see(const MemoryAccess& access, uint64_t site, bool is_global);
-    // Between the two the last lane to come does the work of all lanes.
-    void begin_collective(const void* place, unsigned lanes);
+    // Between the two the current lane, the last to come, does the work of all lanes.
+    void begin_collective(const void* place, Site site, unsigned lanes);
     void end_collective();
     // Bytes that the current lane's copies have yet to bring.
     void note_in_flight(uint64_t num_bytes);
@@ -66,6 +67,7 @@ private:
     struct Part {
         uint64_t address;
         uint32_t num_bytes;
+        unsigned lane;
     };
     struct Requests {
         const void* place;
@@ -74,13 +76,18 @@ private:
         std::vector<std::vector<Part>> parts;  // by request
     };
 
-    ProfileLine& line_of(const void* place, ProfileKind kind);
+    // A collective that is being carried out, and the shared memory that it has read.
+    struct Window {
+        ProfileLine* line;
+        std::vector<Part> rows;
+    };
+
+    ProfileLine& line_of(const void* place, Site site, ProfileKind kind);
     void end_block();
 
     std::unordered_map<unsigned, std::unordered_map<uint64_t, Requests>> warps_;
-    std::map<std::pair<const void*, ProfileKind>, ProfileLine> lines_;
-    ProfileLine* collective_ = nullptr;  // whose work is being done
-    std::vector<Part> rows_;             // that it has read
+    std::map<std::tuple<const void*, const char*, int, ProfileKind>, ProfileLine> lines_;
+    std::unordered_map<const Lane*, Window> windows_;  // by lane: each may give way in its own
     uint64_t block_ = ~uint64_t{0};      // whose copies are in flight
     std::vector<uint64_t> peak_bytes_;   // of each lane of the block
     uint64_t most_bytes_in_flight_ = 0;

@@ -9,6 +9,7 @@ from ctypes import addressof, byref, c_void_p, pointer
 from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory
+from paged.kernel.backends.profile_structures import Profile
 from paged.kernel.backends.settings import Settings
 from paged.kernel.backends.structures import Counts, Report, Request, launch_fields
 from paged.kernel.backends.variables import Variables
@@ -25,10 +26,13 @@ def run_in_place(
     request: LaunchRequest,
     memory: LaunchMemory,
     settings: Settings,
+    *,
+    profile: Profile | None = None,
 ) -> Failure | tuple[Counts, ...]:
     """Run a launch here; return how it failed, or an observed one's counts.
 
     What it prints is passed on at its end.
+    profile: what an observed launch adds its instructions to.
 
     Mutates the tensors that the kernel writes, and the variables, in any case.
     """
@@ -43,6 +47,7 @@ def run_in_place(
         arguments=addressof(arguments),
         module=pointer(library.module),
         **launch_fields(request, settings),
+        profile=None if profile is None else addressof(profile),
     )
     runtime = library.runtime.library
     if not variables.is_empty:

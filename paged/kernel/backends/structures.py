@@ -65,6 +65,7 @@ class Request(Structure):
         ("is_observed", c_uint32),
         ("is_sanitized", c_uint32),
         ("refuses_waits", c_uint32),
+        ("profile", c_void_p),
     ]
 
 
