@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 
 from paged.cli.byte_size import byte_size
@@ -114,6 +115,7 @@ def _run(arguments: Namespace) -> int:
     )
     # An address that is taken is told before the model is read.
     with listen.bound_socket() as bound:
+        print(f"loading {options.model}", file=sys.stderr, flush=True)
         service = EngineService(
             options, load_model(options), max_open_requests=limits.max_open_requests
         )
