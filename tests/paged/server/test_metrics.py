@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -90,3 +93,12 @@ def test_buckets_add_up(toy: ToyEngine) -> None:
             assert counts == sorted(counts)
             (total,) = (each.value for each in family.samples if each.name.endswith("_count"))
             assert counts[-1] == total
+
+
+def test_the_page_about_metrics_names_all_and_no_other(toy: ToyEngine, repository: Path) -> None:
+    toy.add("a", [1] * 5)
+    toy.run()
+    families = text_string_to_metric_families(_render(toy).decode())
+    exported = {f"{each.name}_total" if each.type == "counter" else each.name for each in families}
+    text = (repository / "docs" / "watching.md").read_text()
+    assert set(re.findall(r"`((?:vllm|paged):\w+)`", text)) == exported
