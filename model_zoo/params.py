@@ -60,8 +60,12 @@ def tensors(tree: object, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
 
 def num_bytes(tree: object) -> int:
     """Return the bytes of all tensors; memory that several share counts once."""
-    storages = [tensor.untyped_storage() for _, tensor in tensors(tree)]
-    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+    # careful: not of their storages, which other tensors may lie in too
+    sizes: dict[int, int] = {}
+    for _, tensor in tensors(tree):
+        start = tensor.data_ptr()
+        sizes[start] = max(sizes.get(start, 0), tensor.nbytes)
+    return sum(sizes.values())
 
 
 def tree_map(function: Callable[[torch.Tensor], torch.Tensor], tree: Tree) -> Tree:

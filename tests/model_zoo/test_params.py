@@ -36,6 +36,11 @@ def test_shared_memory_counts_once() -> None:
     assert num_bytes((params.cos_sin[:3], params.cos_sin)) == table_bytes
 
 
+def test_what_lies_beside_a_tensor_does_not_count() -> None:
+    chunk = torch.zeros(1000)
+    assert num_bytes((chunk[:10], chunk[100:105])) == 4 * 15
+
+
 def test_a_mapped_tree_has_the_results_in_place() -> None:
     params = random_params(replace(CONFIG, tie_embeddings=True, qkv_bias=True))
     before = dict(tensors(params))
