@@ -17,6 +17,7 @@ from paged.engine.llm_config import LLMConfig
 from paged.engine.model_engine import make_engine
 from paged.engine.request_maker import RequestMaker
 from paged.errors import RequestRefused
+from paged.grammar import Grammar
 from paged.sampling_params import SamplingParams
 from paged.scheduler.request import FinishReason
 from tests.helpers.released import check_released
@@ -96,6 +97,7 @@ class Traffic:
             prompt_logprobs=(None, 0)[kind % 7 == 0],
             stop=tuple("abcdefghijklmnopqrst") if kind % 3 == 0 else (),
             ignore_eos=kind % 2 == 0,
+            grammar=Grammar.regex("[a-m]{2,40}") if kind in (1, 3, 8) else None,
         )
         request = self._maker.make(prompt, params, arrival_s=self.engine.now_s)
         self.num_added += 1

@@ -97,6 +97,14 @@ def test_what_has_another_type_is_malformed(body: dict[str, Any]) -> None:
         GrammarFields.model_validate(body)
 
 
+def test_a_grammar_that_gets_too_complex_is_an_error_of_its_request(client: httpx.Client) -> None:
+    many = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(1200)}}
+    response = _complete(client, guided_json=many)
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].startswith("grammar: ")
+    assert _complete(client, guided_choice=["ok"]).json()["choices"][0]["text"] == "ok"
+
+
 def _complete(client: httpx.Client, **body: Any) -> httpx.Response:
     given = {"prompt": "hello", "max_tokens": 40, "seed": 1, "logit_bias": COMPACT, **body}
     return client.post("/v1/completions", json=given)
