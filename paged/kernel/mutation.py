@@ -24,13 +24,15 @@ class Mutant:
 
     Attributes:
         path: of the file that the text is to stand for.
-        before, after: what was replaced in the line, and by what.
+        code: the line without its indentation, before the change.
+        before, after: what was replaced in it, and by what.
 
     """
 
     what: MutantClass
     path: Path
     line: int
+    code: str
     before: str
     after: str
     text: str
@@ -51,6 +53,12 @@ class _Rule:
 
 def _nothing(_: str) -> str:
     return ""
+
+
+def _without_value(statement: str) -> str:
+    """Return a declaration without its value; nothing of an assignment."""
+    declared = re.match(r"[\w:]+ \w+(?= = )", statement)
+    return "" if declared is None else f"{declared[0]};"
 
 
 def _one_more(index: str) -> str:
@@ -80,7 +88,7 @@ RULES = (
     _Rule(
         "initialisation",
         re.compile(rf"^ *(?P<it>[\w.:*<>\[\]() +\-]+ = {_ZEROS};)$", re.MULTILINE),
-        _nothing,
+        _without_value,
     ),
 )
 _DECLARATION = re.compile(
@@ -111,6 +119,7 @@ def mutants_of(path: Path, text: str) -> Iterator[Mutant]:
                 what=rule.what,
                 path=path,
                 line=line,
+                code=text.splitlines()[line - 1].strip(),
                 before=before,
                 after=after,
                 text=text[:begin] + after + text[end:],

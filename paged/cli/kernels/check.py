@@ -49,6 +49,9 @@ def _try_mutants(arguments: Namespace) -> int:
     for trial in try_mutants(sample(arguments.mutants), num_workers):
         print(f"  {trial.outcome:22} {trial.subject.variant}  {trial.mutant}", flush=True)
         trials.append(trial)
+    for trial in trials:
+        if trial.why_harmless is not None:
+            print(f"  harmless: {trial.mutant}: {trial.why_harmless}")
     print("\n".join(kill_table(trials)))
     return 0
 

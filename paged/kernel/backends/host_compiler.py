@@ -47,6 +47,8 @@ OBSERVED_FLAGS = (
     # Loops that wait for other threads read volatile memory: no race with an atomic.
     "--param=tsan-distinguish-volatile=1",
 )
+FIRST_WITH_PATTERN = 12
+PATTERN_FLAGS = ("-ftrivial-auto-var-init=pattern",)
 OBSERVED_LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-lgcc", "-lc")
 
 
@@ -77,6 +79,17 @@ class HostCompiler:
     def step_flags(self) -> tuple[str, ...]:
         """Flags with which every basic block calls the runtime."""
         return CLANG_STEP_FLAGS if self.is_clang else GCC_STEP_FLAGS
+
+    @property
+    def observed_flags(self) -> tuple[str, ...]:
+        """Flags with which every access to memory calls the runtime, of g++ alone.
+
+        From version 12 on, variables without an initial value hold a pattern, so that a result
+        shows that one was used.
+        """
+        found = re.search(r"\) (\d+)\.", self.version)
+        has_pattern = found is not None and int(found[1]) >= FIRST_WITH_PATTERN
+        return OBSERVED_FLAGS + (PATTERN_FLAGS if has_pattern else ())
 
     @cached_property
     def fingerprint(self) -> str:

@@ -10,11 +10,7 @@ from functools import partial
 from paged.cache_dir import cache_dir, cache_key
 from paged.errors import BackendUnavailable, KernelCompileError, KernelSourceError
 from paged.kernel.backends.checked_file import CheckedFile, keep
-from paged.kernel.backends.host_compiler import (
-    OBSERVED_FLAGS,
-    OBSERVED_LIBRARIES,
-    HostCompiler,
-)
+from paged.kernel.backends.host_compiler import OBSERVED_LIBRARIES, HostCompiler
 from paged.kernel.backends.loaded_library import load_library
 from paged.kernel.backends.refusal import ARCHS, interpreted_arch
 from paged.kernel.backends.runtime_library import (
@@ -120,7 +116,7 @@ def build_library(
         )
     counted = counted or reads_volatile(source)
     options = (
-        *(optimize, *(OBSERVED_FLAGS if observed else ())),
+        *(optimize, *(compiler.observed_flags if observed else ())),
         *(compiler.step_flags if counted else ()),
     )
     parts = (

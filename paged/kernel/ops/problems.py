@@ -23,7 +23,8 @@ ATTENTION_CASES = {
     ),
     "window": AttentionCase(seq_lens=(90, 20), query_lens=(5, 1), window=17, block_size=8),
     "softcap, alibi and sinks": AttentionCase(
-        seq_lens=(33, 50), query_lens=(2, 1), softcap=5.0, has_alibi=True, has_sinks=True
+        seq_lens=(33, 50), query_lens=(2, 1), group_size=6, softcap=5.0, has_alibi=True,
+        has_sinks=True,
     ),
     "bfloat16, shared blocks, token-major pool": AttentionCase(
         seq_lens=(64, 80), query_lens=(1, 4), q_t="bfloat16", kv_t="bfloat16",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from paged.kernel.mutant_survivors import HARMLESS
 from paged.kernel.mutant_trial import (
     SUBJECTS,
     WRONG_RESULT,
@@ -21,7 +22,9 @@ from paged.kernel.mutant_trial import (
 from paged.kernel.mutation import Mutant, mutants_of
 from paged.kernel.spec import INCLUDE_DIR
 
-MUTANT = Mutant(what="index", path=Path("k.cu"), line=1, before="i", after="(i) + 1", text="")
+MUTANT = Mutant(
+    what="index", path=Path("k.cu"), line=1, code="x[i];", before="i", after="(i) + 1", text=""
+)
 
 
 def planted(variant: str, file: str, what: str, before: str) -> tuple[Subject, Mutant]:
@@ -38,7 +41,7 @@ def planted(variant: str, file: str, what: str, before: str) -> tuple[Subject, M
         ("v0", "attention/v0.cu", "barrier", "__syncwarp();", "warp_race"),
         ("v0", "attention/v0.cu", "guard", "seen.begin <= key && key < seen.end", "unlisted_slot"),
         ("v0", "attention/v0.cu", "initialisation", "float sum = 0.0f;", WRONG_RESULT),
-        ("vector", "include/gather.cuh", "bound", "<", "out_of_bounds"),
+        ("vector", "cache/write_kv_vector.cu", "guard", "return;", "out_of_bounds"),
     ],
 )
 def test_a_planted_fault_is_found(
@@ -53,6 +56,11 @@ def test_what_is_no_program_is_told_apart() -> None:
     (trial,) = try_mutants([(subject, broken)], num_workers=1)
     assert not trial.is_program
     assert trial.outcome == "refused"
+
+
+def test_what_is_known_to_be_harmless_is_a_mutant_of_a_shipped_kernel() -> None:
+    mutants = {(m.path.name, m.code, m.before) for _, m in sample(1000)}
+    assert {(one.file, one.code, one.before) for one in HARMLESS} <= mutants
 
 
 def test_a_sample_has_as_many_of_each_class_or_all_there_are() -> None:
@@ -77,4 +85,9 @@ def test_the_table_counts_by_class_what_was_found_and_by_what() -> None:
     assert rows["wait"] == ["1", "0", "0", "1", "0%"]
     assert rows["barrier"] == ["0"]
     assert rows["all"] == ["3", "1", "1", "1", "67%"]
+    known = HARMLESS[0]
+    same = replace(MUTANT, path=Path(known.file), code=known.code, before=known.before)
+    harmless = Trial(mutant=same, subject=SUBJECTS[0])
+    assert harmless.outcome == "harmless"
+    assert kill_table([*trials, harmless]) == kill_table(trials)
     assert [trial.outcome for trial in trials[1:]] == [WRONG_RESULT, "SURVIVED", "refused"]

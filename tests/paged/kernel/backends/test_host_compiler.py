@@ -75,6 +75,22 @@ def test_the_fingerprint_tells_compilers_apart() -> None:
     assert one.fingerprint == HostCompiler(command=("c++",), version="g++ 1").fingerprint
 
 
+@pytest.mark.parametrize(
+    ("version", "has_pattern"),
+    [
+        ("g++ (Debian 12.2.0-14) 12.2.0", True),
+        ("g++ (Ubuntu 11.4.0) 11.4.0", False),
+        ("g++", False),
+    ],
+)
+def test_variables_without_a_value_get_a_pattern_where_the_compiler_can(
+    version: str, has_pattern: bool
+) -> None:
+    flags = HostCompiler(command=("g++",), version=version).observed_flags
+    assert "-fsanitize=thread" in flags
+    assert ("-ftrivial-auto-var-init=pattern" in flags) == has_pattern
+
+
 def test_arguments_given_with_the_compiler_are_told_apart() -> None:
     plain = HostCompiler(command=("g++",), version="g++ 1")
     assert plain.fingerprint != HostCompiler(command=("g++", "-DX"), version="g++ 1").fingerprint
