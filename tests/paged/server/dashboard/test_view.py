@@ -99,3 +99,13 @@ def test_a_server_that_is_gone_is_told(browser: Any) -> None:
         page.wait_for_selector('#status[data-kind="bad"]')
         assert page.inner_text("#status") == "the server does not answer"
         page.close()
+
+
+def test_copies_are_marked_for_some_steps_in_the_pools_they_were_made_in(page: Any) -> None:
+    copies = [(59, None, 3), (60, None, 4), (95, 1, 5)]
+    made = {
+        "totals": {"steps": 100},
+        "pools": [{}, {}],
+        "copies": [{"step": step, "pool": pool, "to": to} for step, pool, to in copies],
+    }
+    assert _call(page, "[...view.freshCopies(v[0], 40)]", made) == ["0:4", "1:4", "1:5"]
