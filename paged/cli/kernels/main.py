@@ -39,6 +39,11 @@ COMMANDS = (
         place="paged.cli.kernels.bench:ACTION",
     ),
     Command(
+        name="profile",
+        summary="count what a kernel's instructions do, by line of its source",
+        place="paged.cli.kernels.profile:ACTION",
+    ),
+    Command(
         name="compile",
         summary="compile kernels for GPUs, without one: registers, spills, claimed instructions",
         place="paged.cli.kernels.compile:ACTION",

@@ -95,7 +95,7 @@ class ProfiledProgram:
         names = ("num_requests", "num_lanes", "num_bytes", "num_sectors")
         return [
             Instruction(
-                kind=PROFILE_KINDS[line.kind],
+                kind=PROFILE_KINDS[int(line.kind)],
                 frames=(*_told(line), *frames[place]),
                 **{name: int(getattr(line, name)) for name in names},
                 num_wavefronts=int(line.num_wavefronts),

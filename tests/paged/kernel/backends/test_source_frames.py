@@ -33,7 +33,6 @@ def test_inlined_calls_are_told_from_the_inside_out(library: tuple[Path, int]) -
     path, begin = library
     found = source_frames(path, [begin])[begin]
     assert [(frame.file, frame.line) for frame in found] == [("code.cpp", 2), ("code.cpp", 5)]
-    assert found[0].function.startswith("inner")
     assert found[1] == Frame(function="outer", file="code.cpp", line=5)
 
 
