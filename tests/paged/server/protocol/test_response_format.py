@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal
 
 import httpx
+import openai
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from paged.errors import ConfigError
 from paged.grammar import Grammar
 from paged.server.protocol.error import ApiError
 from paged.server.protocol.response_format import GrammarFields
-from tests.helpers.live_server import events_of
+from tests.helpers.live_server import LiveServer, events_of
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 SMALL = {
@@ -155,3 +156,24 @@ def test_a_bad_grammar_is_a_bad_request(
     assert error["param"] == param
     assert error["message"].startswith(f"{param}: ")
     assert _complete(client, guided_choice=["ok"]).json()["choices"][0]["text"] == "ok"
+
+
+class Weather(BaseModel):
+    """What a client of OpenAI's SDK asks for by its own type."""
+
+    sky: Literal["sun", "rain"]
+    degrees: int = Field(ge=-20, le=45)
+
+
+def test_openais_client_parses_into_its_users_type(server: LiveServer) -> None:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none") as client:
+        answer = client.chat.completions.parse(
+            model="tiny",
+            messages=[{"role": "user", "content": "hi"}],
+            response_format=Weather,
+            logit_bias=COMPACT,
+            seed=5,
+        )
+    weather = answer.choices[0].message.parsed
+    assert isinstance(weather, Weather)
+    assert -20 <= weather.degrees <= 45
