@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
@@ -51,17 +52,36 @@ def test_two_hundred_streams_that_are_given_up(server: LiveServer) -> None:
     server.wait_until_empty(timeout_s=5)
 
 
-@pytest.mark.parametrize("is_stream", [False, True])
-def test_leaving_while_the_request_is_not_yet_taken(server: LiveServer, is_stream: bool) -> None:
+@contextmanager
+def _held(server: LiveServer) -> Iterator[None]:
+    """Let the engine do nothing inside the block."""
     held, free = threading.Event(), threading.Event()
     holding = threading.Thread(target=server.ask, args=(lambda _: (held.set(), free.wait(30)),))
     holding.start()
     held.wait(30)
-    with pytest.raises(httpx.TimeoutException):
-        server.client.post(PATH, json={**LONG, "stream": is_stream}, timeout=0.2)
-    _wait_for(server, 0)
-    free.set()
-    holding.join()
+    try:
+        yield
+    finally:
+        free.set()
+        holding.join()
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_leaving_while_the_request_is_not_yet_taken(server: LiveServer, is_stream: bool) -> None:
+    with _held(server):
+        with pytest.raises(httpx.TimeoutException):
+            server.client.post(PATH, json={**LONG, "stream": is_stream}, timeout=0.2)
+        _wait_for(server, 0)
+    server.wait_until_empty(timeout_s=5)
+
+
+def test_leaving_in_the_midst_of_a_stream(server: LiveServer) -> None:
+    with httpx.Client(base_url=server.url) as client, ExitStack() as hold:
+        with client.stream("POST", PATH, json={**LONG, "stream": True}) as answer:
+            assert next(answer.iter_lines()).startswith("data: ")
+            hold.enter_context(_held(server))
+        # The engine stands still: nothing but leaving can end it.
+        _wait_for(server, 0)
     server.wait_until_empty(timeout_s=5)
 
 

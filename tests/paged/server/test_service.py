@@ -123,6 +123,7 @@ def test_a_sender_that_is_cancelled_while_the_engine_is_busy_leaves_nothing() ->
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
+        assert service.num_open_requests == 0
         free.set()
         await waiting
         await _empty(service)
