@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from paged.server.config import ServerConfig
 from paged.server.metrics import render_metrics
@@ -13,7 +13,7 @@ from paged.server.routes.blocks import report_of
 router = APIRouter()
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Answer with all metrics, as they are between two steps."""
     config: ServerConfig = request.app.state.config

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from paged.config import GroupConfig
 from paged.server.shadow import SHADOWS
 from paged.server.watch import PAGE_BYTES, Watch, watch_of
+from tests.helpers.random_traffic import Traffic
 from tests.helpers.tiny_llm import tiny_llm, tiny_model
 from tests.helpers.toy_engine import ToyEngine, make_toy_engine
 
@@ -63,3 +66,36 @@ def test_a_watch_of_a_model_knows_its_kernels_and_the_size_of_its_tokens() -> No
     assert sum(report.slot_seconds.values()) == pytest.approx(
         llm.engine.scheduler.allocator.capacity_slots * report.measured.histograms["step_s"].total
     )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"preemption": "swap", "num_host_blocks": 12},
+        {"max_num_batched_tokens": 9},
+        {"windows": (8, None), "max_num_batched_tokens": 9},
+        {"allocator": "static", "num_blocks": 96},
+    ],
+    ids=["swap", "chunked", "groups", "static"],
+)
+def test_it_outlives_failures_and_keeps_nothing_of_requests_that_are_gone(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traffic = Traffic(3, failure_rate=0.05, **options)
+    watch = Watch(kernels={}, token_bytes=PAGE_BYTES // 4)
+    traffic.engine.observers = (watch, *traffic.engine.observers)
+    for num_requests in (40, 80):
+        # What a watch raised would end requests with an error that is not the injected one.
+        traffic.run(num_requests, monkeypatch)
+        report = watch.report(traffic.engine)
+        assert report.snapshot.requests == ()
+        ended = {reason: traffic.ended[reason] for reason in ("error", "abort", "length", "stop")}
+        assert sum(report.measured.finished.values()) == sum(ended.values())
+        assert report.measured.finished["error"] == ended["error"] > 0
+        for shadow in report.shadows:
+            assert (shadow.num_held, shadow.num_waiting) == (0, 0)
+    watched = watch._watched
+    assert watched is not None
+    assert not watched.meter._lives
+    assert not watched.usage._earlier
+    assert watched.shadows is None or not watched.shadows._lives
