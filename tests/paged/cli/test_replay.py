@@ -63,6 +63,21 @@ def test_a_wrong_kernel_gives_status_1(
     assert "WRONG  step 3: " in out
 
 
+def test_a_sanitized_kernel_is_judged_by_its_accesses(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shipped_variants(find_op("attention"))["v0"].read_text()
+    racy = tmp_path / "racy.cu"
+    racy.write_text(text.replace("__syncwarp();", "", 1))
+    options = ["--steps", "3:4", "--sanitize"]
+    assert replay(run, "--kernel", "attention=v0", *options) == 0
+    assert replay(run, "--kernel", f"attention={racy}", *options) == 1
+    out = capsys.readouterr().out
+    assert "attention=v0: right in all 1 steps" in out
+    assert "attention=racy.cu: wrong in 1 of 1 steps" in out
+    assert "racy.cu:" in out.partition("WRONG")[2]
+
+
 def test_a_run_that_broke_off_is_replayed_to_there(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
