@@ -29,19 +29,24 @@ export class Tiles {
       tile("preempted", [formatNumber(away), `${formatNumber(totals.preemptions)} in all`], { isAlarm: away > 0 }),
       tile("tokens/s", [formatNumber(history.rate("generation_tokens", RATE_WINDOW_S)), ""],
         { line: history.rates("generation_tokens") }),
-      tile("first token p50", formatSeconds(ttft.p50), { title: `99 of 100 within ${formatSeconds(ttft.p99).join(" ")}` }),
-      tile("between tokens p50", formatSeconds(itl.p50), { title: `99 of 100 within ${formatSeconds(itl.p99).join(" ")}` }),
+      tile("first token p50", formatSeconds(ttft.p50), { note: p99(ttft) }),
+      tile("between tokens p50", formatSeconds(itl.p50), { note: p99(itl) }),
       tile("prefix hits", [formatShare(totals.prefix_queries ? totals.prefix_hits / totals.prefix_queries : null), "of tokens"]),
       tile("pool in use", [formatShare((map.counts.held + map.counts.shared) / map.num_blocks), ""]),
     );
   }
 }
 
-function tile(name, [value, unit], { line = [], isAlarm = false, title = null } = {}) {
-  const made = element("div", { class: "tile", "data-tile": name, "data-alarm": isAlarm ? "" : null, title },
+function tile(name, [value, unit], { line = [], isAlarm = false, note = null } = {}) {
+  const made = element("div", { class: "tile", "data-tile": name, "data-alarm": isAlarm ? "" : null },
     element("span", {}, name), element("b", {}, value, element("i", {}, unit)));
   if (line.length > 1) made.append(spark(line));
+  if (note) made.append(element("span", {}, note));
   return made;
+}
+
+function p99(latency) {
+  return `p99 ${formatSeconds(latency.p99).join(" ")}`;
 }
 
 function spark(values) {
@@ -60,22 +65,22 @@ export class SlotChart {
     const { samples } = history;
     if (!samples.length) return;
     const last = samples.at(-1);
-    const width = Math.max(samples.length - 1, 1);
+    const times_s = samples.map((sample) => (sample.time_s - samples[0].time_s).toFixed(3));
+    const width = Math.max(times_s.at(-1), 0.001);
     const drawing = svg("svg", {
       class: "chart", viewBox: `0 0 ${width} 1`, preserveAspectRatio: "none", role: "img",
       "aria-label": "Share of the pool's slots in each class over time",
     });
     for (const { name, lower, upper } of bands(samples)) {
-      const there = upper.map((y, i) => `${i},${(1 - y).toFixed(4)}`);
-      const back = lower.map((y, i) => `${i},${(1 - y).toFixed(4)}`).reverse();
+      const there = upper.map((y, i) => `${times_s[i]},${(1 - y).toFixed(4)}`);
+      const back = lower.map((y, i) => `${times_s[i]},${(1 - y).toFixed(4)}`).reverse();
       drawing.append(svg("path", { "data-class": name, d: `M${there.join("L")}L${back.join("L")}Z` }));
     }
     for (const y of [0.25, 0.5, 0.75]) drawing.append(svg("line", { class: "grid", x1: 0, x2: width, y1: y, y2: y }));
     const key = SLOT_CLASSES.map(([name, text]) =>
       element("li", {}, element("i", { class: "dot", "data-class": name }), text,
         element("b", {}, formatShare(last.slots[name] / capacity(last.slots)))));
-    const span_s = last.time_s - samples[0].time_s;
-    const note = element("li", {}, `the last ${span_s.toFixed(0)} s`);
+    const note = element("li", {}, `the last ${width.toFixed(0)} s`);
     this.root.replaceChildren(drawing, element("ul", { class: "key" }, ...key, note));
   }
 }
