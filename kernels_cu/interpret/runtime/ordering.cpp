@@ -101,7 +101,8 @@ void Ordering::fence(unsigned thread, bool is_of_device) {
         if (other / kWarpSize != warp) continue;
         uint32_t& stamp = (*own)[other];
         stamp = std::max(stamp, warp_floors_[warp]);
-        if (!met_.empty()) stamp = std::max(stamp, met(warp, thread % kWarpSize, other % kWarpSize));
+        if (met_.empty()) continue;
+        stamp = std::max(stamp, met(warp, thread % kWarpSize, other % kWarpSize));
     }
     (*own)[thread] = now_++;
     SharedView& fenced = is_of_device ? lane.fenced : lane.fenced_in_block;

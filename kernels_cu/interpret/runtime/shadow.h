@@ -1,4 +1,4 @@
-// What is remembered of memory: for each word its last accesses, and which of its bytes are defined.
+// What is remembered of memory: for each word its last accesses, and which bytes are defined.
 #pragma once
 
 #include <cstddef>

@@ -62,6 +62,42 @@ def test_a_clean_call_gives_what_a_plain_one_gives() -> None:
     assert torch.equal(z, plain_z)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        # lanes of half a warp meet, and exchange among themselves
+        """__shared__ float s[64];
+        s[threadIdx.x] = x[i];
+        if (threadIdx.x % 32 < 16) __syncwarp(0xffffu); else __syncwarp(0xffff0000u);
+        z[i] = s[threadIdx.x ^ 1];""",
+        # neighbours write bytes of one word
+        """unsigned char* bytes = reinterpret_cast<unsigned char*>(w);
+        for (int j = 0; j < 4; ++j) bytes[128 * (i / 32 % 4) + 32 * j + i % 32] = 0;""",
+        # a lock orders what it guards, with fences on both sides
+        """__shared__ int lock, sum;
+        if (threadIdx.x == 0) { lock = 0; sum = 0; }
+        __syncthreads();
+        while (atomicCAS(&lock, 0, 1) != 0) {}
+        __threadfence_block();
+        sum += 1;
+        __threadfence_block();
+        atomicExch(&lock, 0);
+        __syncthreads();
+        z[i] = sum;""",
+        # a flag in volatile memory, and a fence behind it
+        """__shared__ volatile int ready; __shared__ float s;
+        if (threadIdx.x == 0) ready = 0;
+        __syncthreads();
+        if (threadIdx.x == 63) { s = x[i]; __threadfence_block(); ready = 1; }
+        while (ready == 0) {}
+        __threadfence_block();
+        z[i] = s;""",
+    ],
+)
+def test_accesses_that_are_ordered_are_clean(body: str) -> None:
+    call(spec_of(FILL + body))
+
+
 def test_a_call_with_findings_changes_nothing() -> None:
     z = torch.arange(128.0)
     with pytest.raises(SanitizerError):
