@@ -145,7 +145,9 @@ def _replay(recording: Recording, arguments: Namespace) -> int:
     outcomes = replay(
         recording,
         places,
-        lambda batch: step_problem(batch, shape, seed=arguments.seed, device=torch.device(device)),
+        lambda batch, place: step_problem(
+            batch, shape, place=place, seed=arguments.seed, device=torch.device(device)
+        ),
         (kernel, other),
         num_rounds=arguments.rounds if arguments.bench else 0,
         l2_bytes=l2_bytes(torch.device(device)),

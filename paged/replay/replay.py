@@ -35,7 +35,7 @@ class Times:
 class StepOutcome:
     """What came of one step.
 
-    text: the step's size in words.
+    step: its place in the recording. text: its size in words.
     fault: what is wrong with the kernel's result, or how it failed.
     why_not: why the kernel does not serve this step.
     error: most that an element of out is away from the exact one; infinite where only one of
@@ -56,7 +56,7 @@ class StepOutcome:
 def replay(
     recording: Recording,
     places: Sequence[int],
-    make_problem: Callable[[Batch], StepProblem],
+    make_problem: Callable[[Batch, int], StepProblem],
     candidates: tuple[Candidate, Candidate | None],
     *,
     num_rounds: int = 0,
@@ -69,8 +69,10 @@ def replay(
     """
     steps = tqdm(recording.steps_at(places), total=len(places), unit="step", leave=False)
     return [
-        replay_step(make_problem(step.batch), *candidates, num_rounds=num_rounds, l2_bytes=l2_bytes)
-        for step in steps
+        replay_step(
+            make_problem(step.batch, place), *candidates, num_rounds=num_rounds, l2_bytes=l2_bytes
+        )
+        for place, step in zip(places, steps, strict=True)
         if step.batch.num_seqs
     ]
 
@@ -92,15 +94,15 @@ def replay_step(
     try:
         got = _results(kernel, step)
     except Unserved as error:
-        return StepOutcome(step=step.step, text=step.text, why_not=str(error))
+        return StepOutcome(step=step.place, text=step.text, why_not=str(error))
     except KernelRunError as error:
-        return StepOutcome(step=step.step, text=step.text, fault=str(error))
+        return StepOutcome(step=step.place, text=step.text, fault=str(error))
     expected = None if other is None else _results(other, step)
     times = None
     if other is not None and num_rounds:
         times = _times(step, (kernel, other), num_rounds, l2_bytes)
     return StepOutcome(
-        step=step.step,
+        step=step.place,
         text=step.text,
         fault=step.problem.judge(got),
         error=distance(got[0], step.attention.exact[0]),

@@ -17,9 +17,12 @@ from paged.types import BoolArray, IndexArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepProblem:
-    """The call of a step, and how large it is."""
+    """The call of a step, and how large it is.
 
-    step: int
+    place: of the step in the recording.
+    """
+
+    place: int
     attention: AttentionProblem
     num_seqs: int
     num_tokens: int
@@ -31,7 +34,7 @@ class StepProblem:
     def problem(self) -> Problem:
         """The call with its judgement."""
         return Problem(
-            name=f"step {self.step}",
+            name=f"step {self.place}",
             operands=self.attention.operands,
             numbers=self.attention.numbers,
             judge=lambda results: judge_attention(self.attention, results),
@@ -41,21 +44,21 @@ class StepProblem:
     def text(self) -> str:
         """Its size in words."""
         return (
-            f"step {self.step}: {self.num_seqs:,} sequences, {self.num_tokens:,} tokens (longest"
+            f"step {self.place}: {self.num_seqs:,} sequences, {self.num_tokens:,} tokens (longest"
             f" {self.longest_query:,}) on {self.num_keys:,} keys (longest {self.longest_keys:,})"
         )
 
 
 def step_problem(
-    batch: Batch, shape: ReplayShape, *, seed: int, device: torch.device
+    batch: Batch, shape: ReplayShape, *, place: int, seed: int, device: torch.device
 ) -> StepProblem:
-    """Return the call of one layer; the same batch and seed give the same one.
+    """Return the call of one layer; the same batch, place and seed give the same one.
 
     Blocks are numbered anew, in the order of their ids, so that the pool has no more of them than
     the step sees: [num_blocks, 1, 2, num_kv_heads, block_size, head_dim]. Shared blocks stay
     shared. Slots that no sequence sees are NaN, and so are table entries out of range.
     """
-    source = torch.Generator(device).manual_seed(seed + (batch.step << 20))
+    source = torch.Generator(device).manual_seed(seed + (place << 20))
     ids, is_seen = seen_blocks(batch, shape)
     known, numbers = np.unique(ids[is_seen], return_inverse=True)
     tables = np.full(ids.shape, POISON_BLOCK, np.int32)
@@ -87,7 +90,7 @@ def step_problem(
         },
     )
     return StepProblem(
-        step=batch.step,
+        place=place,
         attention=problem,
         num_seqs=batch.num_seqs,
         num_tokens=batch.num_tokens,

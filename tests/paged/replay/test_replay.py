@@ -22,8 +22,8 @@ SHAPE = ReplayShape(num_kv_heads=1, group_size=2, head_dim=16, q_t="float32", kv
 HOST = contender("host")
 
 
-def _problem(batch: Batch) -> StepProblem:
-    return step_problem(batch, SHAPE, seed=0, device=torch.device("cpu"))
+def _problem(batch: Batch, place: int) -> StepProblem:
+    return step_problem(batch, SHAPE, place=place, seed=0, device=torch.device("cpu"))
 
 
 def changed(by: float) -> Candidate:

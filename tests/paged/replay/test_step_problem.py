@@ -40,7 +40,7 @@ def batches(run: Path) -> Iterator[Batch]:
 
 
 def problem_of(batch: Batch, shape: ReplayShape = SHAPE, seed: int = 0) -> StepProblem:
-    return step_problem(batch, shape, seed=seed, device=CPU)
+    return step_problem(batch, shape, place=batch.step, seed=seed, device=CPU)
 
 
 def test_lengths_are_the_batch_s(run: Path) -> None:
