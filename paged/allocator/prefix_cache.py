@@ -211,7 +211,8 @@ class PrefixCache:
         if root:
             alike = (self._root_serial == root).nonzero()[0]
             self._root_serial[alike] = 0
-            self._name_all(alike)
+            # a forgotten one may have the key of another that is cached since
+            self._name_all(alike[self.is_cached(alike)])
 
     def is_cached(self, blocks: IndexArray) -> BoolArray:
         """[blocks] which of them are hittable."""

@@ -206,14 +206,6 @@ def test_matches_are_exactly_the_known_leading_blocks(
     cache.check_integrity()
 
 
-def _insert_unasked(cache: PrefixCache, tokens: np.ndarray, blocks: list[int]) -> bool:
-    """Cache the blocks of a sequence whose first block nobody has asked for."""
-    first = cache.next_serial
-    parents = _array(ROOT_SERIAL, *range(first, first + len(blocks) - 1))
-    content, roots = cache.split(tokens), np.full(len(blocks), first)
-    return cache.insert_new(cache.keys_of(tokens), _array(*blocks), content, parents, roots)
-
-
 def test_the_key_of_one_block_goes_on_from_that_before(cache: PrefixCache) -> None:
     tokens = _tokens(7, 8, 0, 0, 31_999, 5)
     key = 0
@@ -230,70 +222,3 @@ def test_one_block_is_cached_as_several_are(cache: PrefixCache) -> None:
     assert _insert(cache, _tokens(6, 6), [1]), "its serial was given twice"
     assert len({cache.serial_of(block) for block in (0, 1, 5)}) == 3
     cache.check_integrity()
-
-
-def test_keys_behind_a_first_block_are_entered_when_somebody_asks(cache: PrefixCache) -> None:
-    assert _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    assert _insert_unasked(cache, _tokens(5, 6, 7, 8), [2, 3])
-    assert cache.unasked_roots(_array(1, 3)).tolist() == [cache.serial_of(0), cache.serial_of(2)]
-    assert len(cache._block_of) == 2
-    cache.check_integrity()
-    assert _match(cache, 1, 2, 3, 4) == [0, 1]
-    assert cache.unasked_roots(_array(0, 1, 3)).tolist() == [0, 0, cache.serial_of(2)]
-    cache.check_integrity()
-
-
-def test_a_first_block_that_is_cached_is_not_cached_unasked_again(cache: PrefixCache) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    before = pickle.dumps(cache)
-    assert not _insert_unasked(cache, _tokens(1, 2, 5, 6), [2, 3])
-    assert pickle.dumps(cache) == before
-
-
-def test_blocks_forgotten_before_somebody_asks_are_not_entered(cache: PrefixCache) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4, 5, 6), [0, 1, 2])
-    cache.forget(_array(2))
-    assert _insert_unasked(cache, _tokens(7, 8), [2])
-    assert _match(cache, 1, 2, 3, 4, 5, 6) == [0, 1]
-    assert _match(cache, 7, 8) == [2]
-    cache.check_integrity()
-
-
-@pytest.mark.parametrize("is_alone", [True, False])
-def test_a_block_cached_anew_has_left_the_sequence_nobody_asked_for(
-    cache: PrefixCache, is_alone: bool
-) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    cache.forget(_array(1))
-    if is_alone:
-        cache.insert_one(cache.keys_of(_tokens(7, 8)).item(), 1, _tokens(7, 8), ROOT_SERIAL)
-    else:
-        _insert(cache, _tokens(7, 8), [1])
-    assert cache.unasked_roots(_array(0, 1)).tolist() == [cache.serial_of(0), 0]
-    assert _match(cache, 1, 2, 3, 4) == [0]
-
-
-def test_a_forgotten_key_asks_for_nothing(cache: PrefixCache) -> None:
-    _insert(cache, _tokens(7, 8), [1])
-    cache.forget(_array(1))
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    assert _match(cache, 7, 8) == []
-    assert cache.unasked_roots(_array(1)).tolist() == [cache.serial_of(0)]
-
-
-def test_keys_nobody_asked_for_survive_that_stale_ones_are_dropped(cache: PrefixCache) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    for token in range(2 * NUM_BLOCKS + 1):
-        _insert(cache, _tokens(9, token), [5])
-        cache.forget(_array(5))
-    assert len(cache._block_of) < NUM_BLOCKS
-    assert _match(cache, 1, 2, 3, 4) == [0, 1]
-
-
-def test_integrity_check_sees_a_key_that_was_not_entered_though_asked_for(
-    cache: PrefixCache,
-) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    cache._root_serial[1] = 0
-    with pytest.raises(IntegrityError, match="the prefix index does not have it"):
-        cache.check_integrity()
