@@ -1,4 +1,4 @@
-"""Mutants of the shipped kernels that no check can find: they do what the original does."""
+"""Mutants of the shipped kernels that survive, and why."""
 
 from __future__ import annotations
 
@@ -6,57 +6,70 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Harmless:
-    """A mutant without a fault.
+class Survivor:
+    """A mutant that is not found.
 
     Attributes:
         code: the line, without its indentation.
-        before: what was replaced in it.
+        befores: what may be replaced in it.
+        is_fault: False where the mutant does what the original does: nothing is to be found.
 
     """
 
     file: str
     code: str
-    before: str
+    befores: tuple[str, ...]
     why: str
+    is_fault: bool = False
 
 
-HARMLESS = (
-    Harmless(
+OWN_ARRAY = (
+    "an index past the end of a thread's own array, which is not judged; the compiler takes it "
+    "that this never happens, and ends the loop before"
+)
+SURVIVORS = (
+    Survivor(
         file="v0.cu",
         code="for (int i = 0; i < kLaneDims; ++i) {",
-        before="<",
+        befores=("<",),
         why="the dimensions of one more round lie past HEAD_DIM, where the loop goes on at once",
     ),
-    Harmless(
+    Survivor(
         file="v2.cu",
         code="for (int split = blockIdx.z; split * kSplitKeys < seen.end; split += gridDim.z) {",
-        before="<",
+        befores=("<",),
         why="one more split has no keys, and is passed over",
     ),
-    Harmless(
+    Survivor(
         file="v2.cu",
         code="if (begin >= end) continue;",
-        before=">=",
+        befores=(">=", "continue;"),
         why="a split without keys leaves sums of nothing, which add nothing",
     ),
-    Harmless(
+    Survivor(
         file="prefill_tiled.cu",
         code="if (key + TILE_KEYS < seen.end) load_tile(keys, pages.keys, place, is_aligned);",
-        before="<",
+        befores=("<", "key + TILE_KEYS < seen.end"),
         why="a tile that no row sees is filled with zeros, and not used",
     ),
-    Harmless(
+    Survivor(
         file="key_streams.cuh",
         code="for (int e = 0; e < Shape::kVector; ++e) {",
-        before="<",
-        why="an index past the end of a thread's own array: the compiler may, and does, take it "
-        "that this never happens",
+        befores=("<",),
+        why=OWN_ARRAY,
+        is_fault=True,
     ),
-    Harmless(
+    Survivor(
+        file="key_streams.cuh",
+        code="for (int depth = 1; depth < Shape::kDepth; ++depth) {",
+        befores=("<",),
+        why=OWN_ARRAY,
+        is_fault=True,
+    ),
+    Survivor(
         file="visible_keys.cuh",
         code="if (start[token] == token && start[token + 1] == token + 1) return token;",
-        before="token",
+        befores=("token",),
         why="the short cut is not taken, and the search finds the same sequence",
     ),
 )

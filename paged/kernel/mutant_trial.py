@@ -11,7 +11,7 @@ from pathlib import Path
 from paged.cache_dir import cache_dir, cache_key
 from paged.errors import KernelCompileError, KernelRunError, SanitizerError
 from paged.kernel.call import kernel_call
-from paged.kernel.mutant_survivors import HARMLESS
+from paged.kernel.mutant_survivors import SURVIVORS, Survivor
 from paged.kernel.mutation import MUTANT_CLASSES, Mutant, mutants_of
 from paged.kernel.ops.problems import problems_of
 from paged.kernel.problem import Problem, copied, results_of
@@ -64,7 +64,7 @@ SUBJECTS = (
         op="attention",
         variant="prefill_naive",
         files=("attention/prefill_naive.cu",),
-        problems=(RAGGED, WINDOW),
+        problems=(RAGGED, LONG, WINDOW),
     ),
     Subject(
         op="write_kv", variant="vector", files=("cache/write_kv_vector.cu",), problems=(SMALL, ROWS)
@@ -106,19 +106,28 @@ class Trial:
     is_program: bool = True
 
     @property
-    def why_harmless(self) -> str | None:
-        """Why a survivor is no fault; None for those that are."""
+    def survivor(self) -> Survivor | None:
+        """What is known of a survivor; None for those that are found, and for others."""
         mutant = self.mutant
-        key = (mutant.path.name, mutant.code, mutant.before)
-        known = (one.why for one in HARMLESS if key == (one.file, one.code, one.before))
+        known = (
+            one
+            for one in SURVIVORS
+            if (mutant.path.name, mutant.code) == (one.file, one.code)
+            and mutant.before in one.befores
+        )
         return next(known, None) if self.is_program and self.found is None else None
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether there is something to find."""
+        return self.is_program and (self.survivor is None or self.survivor.is_fault)
 
     @property
     def outcome(self) -> str:
         """One word for a list."""
         if not self.is_program:
             return "refused"
-        return self.found or ("SURVIVED" if self.why_harmless is None else "harmless")
+        return self.found or ("SURVIVED" if self.is_fault else "harmless")
 
 
 def sample(num_each: int) -> list[tuple[Subject, Mutant]]:
@@ -194,9 +203,9 @@ def kill_table(trials: Sequence[Trial]) -> list[str]:
     lines = [
         f"{'class':16}{'mutants':>8}{'sanitizer':>11}{'result':>8}{'survived':>10}{'found':>8}"
     ]
-    programs = [trial for trial in trials if trial.is_program and trial.why_harmless is None]
+    faults = [trial for trial in trials if trial.is_fault]
     for what in (*MUTANT_CLASSES, "all"):
-        own = [trial for trial in programs if what in (trial.mutant.what, "all")]
+        own = [trial for trial in faults if what in (trial.mutant.what, "all")]
         if not own:
             lines.append(f"{what:16}{0:8}")
             continue

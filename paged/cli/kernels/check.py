@@ -50,8 +50,8 @@ def _try_mutants(arguments: Namespace) -> int:
         print(f"  {trial.outcome:22} {trial.subject.variant}  {trial.mutant}", flush=True)
         trials.append(trial)
     for trial in trials:
-        if trial.why_harmless is not None:
-            print(f"  harmless: {trial.mutant}: {trial.why_harmless}")
+        if trial.survivor is not None:
+            print(f"  {trial.outcome}: {trial.mutant}: {trial.survivor.why}")
     print("\n".join(kill_table(trials)))
     return 0
 

@@ -15,7 +15,8 @@ from paged.kernel.spec import KernelSpec
 ATTENTION_CASES = {
     "one key": AttentionCase(seq_lens=(1,), query_lens=(1,)),
     "decode, lengths around the block": AttentionCase(
-        seq_lens=(15, 16, 17, 64), query_lens=(1, 1, 1, 1), group_size=4, num_kv_heads=2
+        seq_lens=(15, 16, 17, 64), query_lens=(1, 1, 1, 1), group_size=4, num_kv_heads=2,
+        num_padding=2,
     ),
     "decode, long": AttentionCase(seq_lens=(1100, 3), query_lens=(1, 1), head_dim=128),
     "ragged prefill and decode": AttentionCase(
