@@ -8,9 +8,7 @@ limits and requests are the same, so nothing else tells the arms apart.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
 
-from experiments.live.model_meter import metered
 from experiments.live.ragged import RaggedLoad
 from experiments.live.steps import StepLog, Steps
 from paged.allocator.registry import ALLOCATORS, make_allocator
@@ -20,7 +18,6 @@ from paged.engine.engine import Engine
 from paged.engine.llm import LLM
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
-from paged.engine.model_executor import ModelExecutor
 from paged.engine.simulated import SimulatedExecutor
 from paged.engine.step_time import StepTime
 from paged.errors import ConfigError
@@ -56,11 +53,8 @@ class Arm:
 
 
 def real_arm(config: LLMConfig, loaded: LoadedModel, allocator: str) -> LLM:
-    """Make the engine of one arm for a model in memory, and compute a first step with it.
-
-    No step is recorded: the meter stands at the model's call, which a recording passes by.
-    """
-    llm = LLM.of(loaded, replace(config, allocator=allocator, cuda_graph_sizes=()))
+    """Make the engine of one arm for a model in memory, and compute a first step with it."""
+    llm = LLM.of(loaded, replace(config, allocator=allocator))
     llm.generate([[0]], SamplingParams(max_tokens=2, ignore_eos=True))
     return llm
 
@@ -72,13 +66,12 @@ def measure(llm: LLM, load: RaggedLoad) -> Steps:
         for num_tokens in load.output_tokens.tolist()
     ]
     engine, observers = llm.engine, llm.engine.observers
-    with metered(cast("ModelExecutor", engine.executor)) as meter:
-        log = StepLog(engine.now_s, meter)
-        engine.observers = (*observers, log)
-        try:
-            llm.generate([prompt.tolist() for prompt in load.prompts], params)
-        finally:
-            engine.observers = observers
+    log = StepLog(engine.now_s)
+    engine.observers = (*observers, log)
+    try:
+        llm.generate([prompt.tolist() for prompt in load.prompts], params)
+    finally:
+        engine.observers = observers
     return log.steps()
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.live.model_meter import ModelMeter
 from experiments.sim.columns import Columns
 from experiments.sim.record import Column
+from paged.engine.step_result import ModelStepResult
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.scheduler import Scheduler
 
@@ -58,15 +58,11 @@ class Steps:
 
 
 class StepLog:
-    """Engine observer that writes every step down.
+    """Engine observer that writes every step down; without a model all time is the model's."""
 
-    meter: of the model; None where there is none, and all time is the model's.
-    """
-
-    def __init__(self, start_s: float, meter: ModelMeter | None = None) -> None:
+    def __init__(self, start_s: float) -> None:
         self._columns = Columns((*WORK_COLUMNS, *MEASURED_COLUMNS))
         self._end_s = start_s
-        self._meter = meter
 
     def on_step(
         self, *, start_s: float, batch: Batch, result: StepResult, scheduler: Scheduler
@@ -74,19 +70,20 @@ class StepLog:
         """Write one step down. The executor has run, and nothing has left its row yet."""
         end_s = start_s + result.duration_s
         step_s, self._end_s = end_s - self._end_s, end_s
-        meter, num_tokens = self._meter, batch.num_tokens
-        num_given = num_tokens if meter is None else meter.num_given_tokens
+        model_s, num_given = step_s, batch.num_tokens
+        if isinstance(result, ModelStepResult):
+            model_s, num_given = result.model_s, result.num_given_tokens
         self._columns.append(
             (
                 batch.num_seqs,
                 int(np.count_nonzero(scheduler.allocator.tables.is_live)),
-                num_tokens,
+                batch.num_tokens,
                 batch.num_context_tokens,
                 batch.num_drawn,
                 batch.num_preempted,
-                num_given - num_tokens,
+                num_given - batch.num_tokens,
                 step_s,
-                step_s if meter is None else meter.model_s,
+                model_s,
             )
         )
 

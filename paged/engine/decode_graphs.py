@@ -103,21 +103,28 @@ class DecodeGraphs:
         is_decode = batch.num_tokens == batch.num_seqs <= self._sizes[-1]
         return is_decode and not is_watched()
 
-    def run(self, batch: Batch) -> torch.Tensor:
-        """Compute a step that is served.
+    def prepare(self, batch: Batch) -> int:
+        """Lay out a step that is served, and return its number of rows, padding included.
 
-        Returns: logits, float32 [num_seqs, vocab_size], which the next run overwrites.
-        Mutates: what forward mutates.
+        Mutates: the inputs of all sizes.
         """
         size = self._sizes[bisect_left(self._sizes, batch.num_seqs)]
         self._inputs.fill(batch, size)
+        return size
+
+    def run(self, size: int) -> torch.Tensor:
+        """Compute the step that has been prepared, of so many rows.
+
+        Returns: logits, float32 [size, vocab_size], which the next run overwrites.
+        Mutates: what forward mutates.
+        """
         recorded = self._recorded.get(size)
         if recorded is None or not recorded.is_current():
             recorded = self._record(size)
             if self._capture.computes:
-                return self._logits[: batch.num_seqs]
+                return self._logits[:size]
         recorded.replay()
-        return self._logits[: batch.num_seqs]
+        return self._logits[:size]
 
     def rehearse(self) -> None:
         """Compute the largest size, all of it padding, without a recording."""

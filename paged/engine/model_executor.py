@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -35,6 +36,14 @@ from paged.kernel.backends.host import find_host
 from paged.kernel.choice import Choices, current_choices, in_force
 from paged.scheduler.batch import Admitted, Batch
 from paged.types import IndexArray
+
+
+class _Computed(NamedTuple):
+    """Logits, and what the model's call was."""
+
+    logits: torch.Tensor
+    model_s: float
+    num_given_tokens: int
 
 
 class ModelExecutor:
@@ -99,7 +108,7 @@ class ModelExecutor:
             if not batch.num_seqs:
                 return _nothing_drawn(perf_counter() - started_s)
             draws = self._planner.plan(batch)
-            return self._draw(batch, draws, self._logits(batch, draws), started_s)
+            return self._draw(batch, draws, self._compute(batch, draws), started_s)
 
     def record_graphs(self) -> None:
         """Record decode at all sizes, so that no step has to.
@@ -133,14 +142,20 @@ class ModelExecutor:
         vocab_size = self.config.vocab_size
         return DecodeGraphs(compute, inputs, capture, sizes=sizes, vocab_size=vocab_size)
 
-    def _logits(self, batch: Batch, draws: StepDraws) -> torch.Tensor:
-        if self._graphs is None or not self._graphs.serves(batch):
+    def _compute(self, batch: Batch, draws: StepDraws) -> _Computed:
+        graphs = self._graphs
+        if graphs is None or not graphs.serves(batch):
             inputs = self._inputs.make(batch, draws.logit_rows)
-            return self.forward(self.params, self.config, self.pools.device, inputs)
-        logits = self._graphs.run(batch)
-        if draws.logit_rows is None:
-            return logits
-        return logits[torch.from_numpy(draws.logit_rows).to(logits.device)]  # pyright: ignore[reportUnknownMemberType]
+            begin_s = perf_counter()
+            logits = self.forward(self.params, self.config, self.pools.device, inputs)
+            return _Computed(logits, perf_counter() - begin_s, batch.num_tokens)
+        size = graphs.prepare(batch)
+        begin_s = perf_counter()
+        logits = graphs.run(size)[: batch.num_seqs]
+        model_s = perf_counter() - begin_s
+        if draws.logit_rows is not None:
+            logits = logits[torch.from_numpy(draws.logit_rows).to(logits.device)]  # pyright: ignore[reportUnknownMemberType]
+        return _Computed(logits, model_s, size)
 
     def _kernels(self) -> AbstractContextManager[None]:
         return nullcontext() if self._choices is None else in_force(self._choices)
@@ -170,8 +185,9 @@ class ModelExecutor:
         )
 
     def _draw(
-        self, batch: Batch, draws: StepDraws, logits: torch.Tensor, started_s: float
+        self, batch: Batch, draws: StepDraws, computed: _Computed, started_s: float
     ) -> ModelStepResult:
+        logits = computed.logits
         to_draw = logits[: draws.num_logits] if draws.prompts else logits
         if draws.places is not None:
             to_draw = to_draw[torch.from_numpy(draws.places).to(logits.device)]  # pyright: ignore[reportUnknownMemberType]
@@ -184,6 +200,8 @@ class ModelExecutor:
             logprob_places=logprob_places,
             prompts=_prompt_logprobs(batch, draws, logits),
             grammar_ends=self._grammars.advance(draws, sampled.tokens),
+            model_s=computed.model_s,
+            num_given_tokens=computed.num_given_tokens,
         )
         steps = self.searches.advance(to_draw, draws, batch)
         return with_searches(result, steps) if steps else result

@@ -35,6 +35,8 @@ class ModelStepResult(StepResult):
     beams: beam searches that took part, by request id, those that go on too.
     grammar_ends: by index of the draw, outputs that a grammar ends: None where it is complete,
         and otherwise why it cannot go on.
+    model_s: seconds in the model's call; a GPU may still be computing when it returns.
+    num_given_tokens: tokens that it was given, padding included.
     """
 
     logprobs: Logprobs | None = None
@@ -42,6 +44,8 @@ class ModelStepResult(StepResult):
     prompts: tuple[PromptLogprobs, ...] = ()
     beams: Mapping[str, BeamSearch] = field(default_factory=dict[str, BeamSearch])
     grammar_ends: GrammarEnds = field(default_factory=dict[int, RequestRefused | None])
+    model_s: float = 0.0
+    num_given_tokens: int = 0
 
 
 def places_of(chosen: IndexArray, count: int) -> IndexArray:

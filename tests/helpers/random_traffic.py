@@ -24,7 +24,7 @@ from tests.helpers.released import check_released
 from tests.helpers.tiny_llm import MAX_MODEL_LEN, StepLog, tiny_model, tiny_model_with
 
 # Each stands for a kernel or another call that a step makes.
-PLACES = ("moves", "inputs", "forward", "sample", "result")
+PLACES = ("moves", "inputs", "model", "sample", "result")
 
 
 class Broken(Exception):
@@ -156,7 +156,7 @@ class Traffic:
         targets: dict[str, tuple[object, str]] = {
             "moves": (block_moves, "op_call"),
             "inputs": (executor, "_inputs.make"),
-            "forward": (executor, "forward"),
+            "model": (executor, "_compute"),
             "sample": (model_executor, "sample"),
             "result": (executor, "execute"),
         }

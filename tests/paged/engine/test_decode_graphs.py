@@ -69,6 +69,10 @@ def _decode(make_batch: Callable[..., Batch], num_seqs: int, first: int = 10) ->
     return batch
 
 
+def run(graphs: DecodeGraphs, batch: Batch) -> torch.Tensor:
+    return graphs.run(graphs.prepare(batch))[: batch.num_seqs]
+
+
 @pytest.mark.parametrize(
     ("wanted", "max_num_seqs", "expected"),
     [
@@ -102,7 +106,7 @@ def test_a_step_is_served_by_the_smallest_size_that_holds_it(
     graphs: DecodeGraphs, model: _Model, make_batch: Callable[..., Batch]
 ) -> None:
     for num_seqs, size in ((1, 1), (2, 2), (3, 4), (4, 4)):
-        logits = graphs.run(_decode(make_batch, num_seqs))
+        logits = run(graphs, _decode(make_batch, num_seqs))
         assert logits[:, 0].tolist() == [10, 11, 12, 13][:num_seqs]
         assert model.sizes[-1] == size
     assert len(set(model.addresses)) == 1
@@ -112,16 +116,16 @@ def test_a_size_is_recorded_once_and_run_from_then_on(
     graphs: DecodeGraphs, capture: FakeCapture, make_batch: Callable[..., Batch]
 ) -> None:
     for first in (10, 20, 30):
-        logits = graphs.run(_decode(make_batch, 3, first))
+        logits = run(graphs, _decode(make_batch, 3, first))
         assert logits[:, 0].tolist() == [first, first + 1, first + 2]
-    graphs.run(_decode(make_batch, 4))
+    run(graphs, _decode(make_batch, 4))
     assert capture.num_replays == [4]
-    graphs.run(_decode(make_batch, 1))
+    run(graphs, _decode(make_batch, 1))
     assert capture.num_replays == [4, 1]
 
 
 def test_logits_lie_at_one_address(graphs: DecodeGraphs, make_batch: Callable[..., Batch]) -> None:
-    addresses = {graphs.run(_decode(make_batch, count)).data_ptr() for count in (1, 4, 2)}
+    addresses = {run(graphs, _decode(make_batch, count)).data_ptr() for count in (1, 4, 2)}
     assert len(addresses) == 1
 
 
@@ -130,7 +134,7 @@ def test_all_are_recorded_at_once_the_largest_first(
 ) -> None:
     graphs.record_all()
     assert model.sizes == [4, 2, 1]
-    graphs.run(_decode(make_batch, 2))
+    run(graphs, _decode(make_batch, 2))
     assert capture.num_replays == [0, 1, 0]
 
 
@@ -153,12 +157,12 @@ def test_other_kernels_are_recorded_anew(
     graphs: DecodeGraphs, capture: FakeCapture, make_batch: Callable[..., Batch]
 ) -> None:
     batch = _decode(make_batch, 1)
-    graphs.run(batch)
+    run(graphs, batch)
     with use_kernel(attention="reference"):
-        graphs.run(batch)
-        graphs.run(batch)
+        run(graphs, batch)
+        run(graphs, batch)
     assert capture.num_replays == [1, 2]
-    graphs.run(batch)
+    run(graphs, batch)
     assert capture.num_replays == [1, 2, 1]
 
 
@@ -175,13 +179,13 @@ def test_an_edited_kernel_is_recorded_anew(
     copied = torch.empty(1)
     model.kernel = lambda rows: kernel_call(spec, rows, copied, interpret=True)
     batch = _decode(make_batch, 1)
-    graphs.run(batch)
-    graphs.run(batch)
+    run(graphs, batch)
+    run(graphs, batch)
     assert capture.num_replays == [2]
     assert copied.tolist() == [10]
     file.write_text(SOURCE.replace("= x[i]", "= x[i] + 1"))
     time.sleep(2 * LOOK_INTERVAL_S)
-    graphs.run(batch)
+    run(graphs, batch)
     assert capture.num_replays == [2, 1]
     assert copied.tolist() == [11]
 
@@ -193,7 +197,7 @@ def test_files_are_not_looked_at_in_every_step(
     monkeypatch.setattr(decode_graphs, "monotonic", lambda: now_s[0])
     monkeypatch.setattr(decode_graphs, "all", lambda _: not looks_s.append(now_s[0]), raising=False)
     for now_s[0] in (5.0, 5.0 + 0.9 * LOOK_INTERVAL_S, 6.0, 6.0 + 0.9 * LOOK_INTERVAL_S, 7.0):
-        graphs.run(_decode(make_batch, 1))
+        run(graphs, _decode(make_batch, 1))
     assert looks_s == [6.0, 7.0]
 
 
@@ -250,7 +254,7 @@ def test_what_computes_while_it_records_is_not_run_twice(
     graphs.record_all()
     assert model.sizes == []
     for first in (10, 20):
-        assert graphs.run(_decode(make_batch, 2, first))[:, 0].tolist() == [first, first + 1]
+        assert run(graphs, _decode(make_batch, 2, first))[:, 0].tolist() == [first, first + 1]
     assert model.sizes == [2, 2]
 
 

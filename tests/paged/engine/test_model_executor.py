@@ -41,7 +41,8 @@ class _Results:
 
 def _engine(**options: Any) -> tuple[Engine, ModelExecutor, _Results]:
     values: dict[str, Any] = {"num_gpu_blocks_override": 40, "block_size": 4}
-    values |= {"max_num_seqs": 4} | options
+    # recorded decode passes by whatever stands in the place of the model
+    values |= {"max_num_seqs": 4, "cuda_graph_sizes": ()} | options
     engine = make_engine(LLMConfig(model="tiny", **values), tiny_model(), on_failure=give_up)
     results = _Results()
     engine.observers = (results,)
