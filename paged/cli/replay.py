@@ -21,6 +21,8 @@ from paged.replay.report import Report
 from paged.replay.shape import ShapeOptions, shape_of
 from paged.replay.step_problem import step_problem
 
+NO_HARDWARE = "times of CUDA kernels are the interpreter's on this CPU: no measure of a GPU"
+
 _FEW_STEPS = {"cpu": 8, "cuda": 64}
 """Replayed where the user does not say how many."""
 
@@ -43,6 +45,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     how.add_argument(
         "--bench", action="store_true", help="time it beside --against (default: no times)"
+    )
+    parser.add_argument(
+        "--count", action="store_true", help="count the bytes it moves (default: not counted)"
     )
     parser.add_argument(
         "--rounds", type=int, default=3, metavar="N", help="of --bench (default: 3)"
@@ -102,8 +107,9 @@ def _check(arguments: Namespace) -> None:
         raise ConfigError(f"only {OP} can be replayed, got --kernel {arguments.kernel[0]}=")
     if arguments.bench and arguments.against is None:
         raise ConfigError("--bench times a kernel beside another: name it by --against")
-    if arguments.sanitize and arguments.device == "cuda":
-        raise ConfigError("--sanitize runs in the interpreter: leave --device out")
+    for name in ("sanitize", "count"):
+        if getattr(arguments, name) and arguments.device == "cuda":
+            raise ConfigError(f"--{name} runs in the interpreter: leave --device out")
     for name in ("every", "rounds"):
         value = getattr(arguments, name)
         if value is not None and value < 1:
@@ -140,8 +146,10 @@ def _replay(recording: Recording, arguments: Namespace) -> int:
     variant: str = arguments.kernel[1]
     kernel = sanitized(variant) if arguments.sanitize else contender(variant)
     other = None if arguments.against is None else contender(arguments.against)
-    every = f", every {places.step:,}th" if places.step > 1 else ""
+    every = f", one in {places.step:,}" if places.step > 1 else ""
     print(f"{len(places):,} of them{every}; {shape.text}", flush=True)
+    if arguments.bench and device == "cpu":
+        print(NO_HARDWARE, flush=True)
     outcomes = replay(
         recording,
         places,
@@ -151,6 +159,7 @@ def _replay(recording: Recording, arguments: Namespace) -> int:
         (kernel, other),
         num_rounds=arguments.rounds if arguments.bench else 0,
         l2_bytes=l2_bytes(torch.device(device)),
+        is_counted=arguments.count,
     )
     report = Report(
         kernel=f"{OP}={kernel.name}", other=None if other is None else other.name, outcomes=outcomes

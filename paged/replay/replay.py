@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from tqdm import tqdm
@@ -13,6 +14,7 @@ from paged.kernel.measure.candidate import Candidate, Clock, Unserved
 from paged.kernel.measure.timing import Timing, interleave, make_round
 from paged.kernel.measure.workloads import with_own_memory
 from paged.kernel.problem import Tensors, same_bits
+from paged.kernel.traffic import Traffic, measure_traffic
 from paged.recording.recording import Recording
 from paged.replay.step_problem import StepProblem
 from paged.scheduler.batch import Batch
@@ -40,6 +42,7 @@ class StepOutcome:
     why_not: why the kernel does not serve this step.
     error: most that an element of out is away from the exact one; infinite where only one of
         the two is finite. None where there is no result.
+    traffic: bytes that the kernel moves, where they were counted.
     difference: the same, from the other's result. is_equal: whether all bits are equal.
     """
 
@@ -51,6 +54,12 @@ class StepOutcome:
     difference: float | None = None
     is_equal: bool = False
     times: Times | None = None
+    traffic: Traffic | None = None
+
+    @property
+    def bytes_over_minimum(self) -> float | None:
+        """Bytes moved over the least; None where they were not counted."""
+        return None if self.traffic is None else self.traffic.bytes_over_minimum
 
 
 def replay(
@@ -61,16 +70,21 @@ def replay(
     *,
     num_rounds: int = 0,
     l2_bytes: int | None = None,
+    is_counted: bool = False,
 ) -> list[StepOutcome]:
     """Run a kernel, and perhaps another, on the steps at some places that compute anything.
 
-    num_rounds, l2_bytes: as for `replay_step`.
+    num_rounds, l2_bytes, is_counted: as for `replay_step`.
     Raises: RecordingError; as `replay_step`.
     """
     steps = tqdm(recording.steps_at(places), total=len(places), unit="step", leave=False)
     return [
         replay_step(
-            make_problem(step.batch, place), *candidates, num_rounds=num_rounds, l2_bytes=l2_bytes
+            make_problem(step.batch, place),
+            *candidates,
+            num_rounds=num_rounds,
+            l2_bytes=l2_bytes,
+            is_counted=is_counted,
         )
         for place, step in zip(places, steps, strict=True)
         if step.batch.num_seqs
@@ -84,11 +98,12 @@ def replay_step(
     *,
     num_rounds: int = 0,
     l2_bytes: int | None = None,
+    is_counted: bool = False,
 ) -> StepOutcome:
     """Run a kernel, and the other, on the call of a step.
 
     num_rounds: in which both are timed; 0 times neither. l2_bytes: a GPU's cache, which the
-        rounds do not find warm.
+        rounds do not find warm. is_counted: count the bytes that a CUDA kernel moves, on a CPU.
     Raises: what a kernel raises, but for its own faults while it runs.
     """
     try:
@@ -109,7 +124,15 @@ def replay_step(
         difference=None if expected is None else distance(got[0], expected[0]),
         is_equal=expected is not None and same_bits(got, expected) is None,
         times=times,
+        traffic=_traffic(kernel, step) if is_counted else None,
     )
+
+
+def _traffic(candidate: Candidate, step: StepProblem) -> Traffic | None:
+    if candidate.spec is None:
+        return None
+    numbers: dict[str, Any] = {**step.attention.numbers}
+    return measure_traffic(candidate.spec, *step.attention.operands, **numbers)
 
 
 def _results(candidate: Candidate, step: StepProblem) -> Tensors:

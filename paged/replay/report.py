@@ -40,7 +40,19 @@ class Report:
             lines.append(f"  {len(left_out)} steps not served: {first.text}: {first.why_not}")
         if (worst := self.worst(lambda each: each.error)) is not None:
             lines.append(f"  largest error {worst.error:.3g}, in {worst.text}")
-        return [*lines, *self._difference(served), *self._time(served)]
+        return [*lines, *self._bytes(served), *self._difference(served), *self._time(served)]
+
+    def _bytes(self, served: Sequence[StepOutcome]) -> list[str]:
+        worst = self.worst(lambda each: each.bytes_over_minimum)
+        if worst is None:
+            return []
+        counted = [each.traffic for each in served if each.traffic is not None]
+        moved = sum(each.sector_bytes for each in counted)
+        least = sum(each.least_bytes for each in counted)
+        return [
+            f"  moves {moved / least:.3g} times the least bytes in all, at worst"
+            f" {worst.bytes_over_minimum:.3g} times, in {worst.text}"
+        ]
 
     def _difference(self, served: Sequence[StepOutcome]) -> list[str]:
         worst = self.worst(lambda each: each.difference)
@@ -80,6 +92,7 @@ def _row(outcome: StepOutcome) -> dict[str, Any]:
         **{name: getattr(outcome, name) for name in ("step", "text", "fault", "why_not", "error")},
         "difference": outcome.difference,
         "is_equal": outcome.is_equal,
+        "bytes_over_minimum": outcome.bytes_over_minimum,
         "kernel_s": None if times is None else times.kernel.median_s,
         "other_s": None if times is None else times.other.median_s,
     }

@@ -40,13 +40,15 @@ def test_a_kernel_is_compared_and_timed(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "steps.json"
-    options = ["--kernel", "attention=host", "--against", "reference", "--bench"]
+    options = ["--kernel", "attention=host", "--against", "reference", "--bench", "--count"]
     assert replay(run, *options, "--steps", "2:20", "--every", "6", "--json", str(file)) == 0
     out = capsys.readouterr().out
-    assert "3 of them, every 6th; 2 heads over 1 of keys, of 16, float32 on float32" in out
+    assert "3 of them, one in 6; 2 heads over 1 of keys, of 16, float32 on float32" in out
     assert "attention=host: right in all 3 steps" in out
     assert "largest difference to reference" in out
     assert "times as long" in out
+    assert "no measure of a GPU" in out
+    assert "least bytes" not in out  # of a CUDA kernel alone they are counted
     assert [row["step"] for row in json.loads(file.read_text())] == [2, 8, 14]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -57,7 +58,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def replayed(
-    run: Path, kernel: Candidate, other: Candidate | None = None, **options: int
+    run: Path, kernel: Candidate, other: Candidate | None = None, **options: Any
 ) -> list[StepOutcome]:
     with open_recording(run) as recording:
         return replay(recording, range(0, 20, 7), _problem, (kernel, other), **options)
@@ -98,6 +99,14 @@ def test_both_are_timed_in_the_same_rounds(run: Path) -> None:
         assert outcome.times is not None
         assert len(outcome.times.kernel.rounds_s) == len(outcome.times.other.rounds_s) == 2
         assert outcome.times.ratio > 0
+
+
+def test_bytes_of_a_cuda_kernel_are_counted(run: Path) -> None:
+    for outcome in replayed(run, contender("v1g"), is_counted=True):
+        assert outcome.traffic is not None
+        # a block of a few keys of 64 bytes each, and lists of lengths
+        assert 1.0 <= (outcome.bytes_over_minimum or 0.0) < 4.0
+    assert all(each.traffic is None for each in replayed(run, HOST, is_counted=True))
 
 
 def test_distance_knows_values_that_are_not_finite() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paged.kernel.measure.timing import Timing
+from paged.kernel.traffic import OperandTraffic, Traffic
 from paged.replay.replay import StepOutcome, Times
 from paged.replay.report import Report
 
@@ -31,6 +32,28 @@ def test_totals_and_the_worst_are_told() -> None:
         "  time in all 1 s, o 2 s: 0.501 times as long",
         "  worst 3 times as long (3000 us), in step 2: c",
     ]
+
+
+def test_bytes_are_told_in_all_and_at_worst() -> None:
+    outcomes = [
+        StepOutcome(step=0, text=f"step {n}", traffic=Traffic(operands=(moved,), least_bytes=least))
+        for n, (moved, least) in enumerate(((operand("x", 320), 320), (operand("x", 96), 32)))
+    ]
+    lines = Report(kernel="k", other=None, outcomes=outcomes).lines()
+    assert lines[1:] == ["  moves 1.18 times the least bytes in all, at worst 3 times, in step 1"]
+
+
+def operand(name: str, num_bytes: int) -> OperandTraffic:
+    return OperandTraffic(
+        operand=name,
+        num_reads=1,
+        num_writes=0,
+        read_bytes=num_bytes,
+        write_bytes=0,
+        read_sector_bytes=num_bytes,
+        write_sector_bytes=0,
+        least_bytes=None,
+    )
 
 
 def test_faults_and_what_is_not_served_are_told() -> None:
