@@ -80,37 +80,40 @@ def read_contents(file: BinaryIO, name: str) -> Contents:
             f"{name}: expected a recording of version {VERSION}, got {version}; read it with the"
             " paged that wrote it, or record again"
         )
-    end = file.seek(0, 2)
+    chunks, fault = _list_chunks(file)
+    if fault is not None:
+        num_steps = sum(chunk.num_steps for chunk in chunks)
+        fault = f"{name}: after {num_steps} steps: the recording breaks off {fault}"
+    return Contents(name=name, chunks=tuple(chunks), fault=fault)
+
+
+def _list_chunks(file: BinaryIO) -> tuple[list[ChunkPlace], str | None]:
+    """Return the chunks after the start, and where a file without its end breaks off."""
+    file_end = file.seek(0, 2)
     at, num_steps = _START.size, 0
     chunks: list[ChunkPlace] = []
     while True:
         file.seek(at)
         head = file.read(_CHUNK.size)
-        at += len(head)
-        place = f"{name}: after {num_steps} steps: the recording"
         if len(head) < _CHUNK.size:
-            fault = f"{place} breaks off; its run was killed, or is still going on"
-            break
+            return chunks, "between chunks; its run was killed, or is still going on"
         kind, num_more, num_bytes, crc = _CHUNK.unpack(head)
-        if at + num_bytes > end:
-            fault = f"{place} breaks off within a chunk"
-            break
+        at += _CHUNK.size
+        if at + num_bytes > file_end:
+            return chunks, "within a chunk"
         if kind == END and not num_more:
-            fault = None
-            break
-        chunks.append(
-            ChunkPlace(
-                kind=kind,
-                first_step=num_steps,
-                num_steps=num_more,
-                offset=at,
-                num_bytes=num_bytes,
-                crc=crc,
-            )
+            return chunks, None
+        chunk = ChunkPlace(
+            kind=kind,
+            first_step=num_steps,
+            num_steps=num_more,
+            offset=at,
+            num_bytes=num_bytes,
+            crc=crc,
         )
+        chunks.append(chunk)
         at += num_bytes
         num_steps += num_more
-    return Contents(name=name, chunks=tuple(chunks), fault=fault)
 
 
 def read_chunk(file: BinaryIO, name: str, chunk: ChunkPlace) -> bytes:

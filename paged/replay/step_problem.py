@@ -59,25 +59,12 @@ def step_problem(
     shared. Slots that no sequence sees are NaN, and so are table entries out of range.
     """
     source = torch.Generator(device).manual_seed(seed + (place << 20))
-    ids, is_seen = seen_blocks(batch, shape)
-    known, numbers = np.unique(ids[is_seen], return_inverse=True)
-    tables = np.full(ids.shape, POISON_BLOCK, np.int32)
-    tables[is_seen] = numbers
-    block_size = batch.tables.block_size
-    pool = random_tensor(
-        (max(len(known), 1), 1, 2, shape.num_kv_heads, block_size, shape.head_dim),
-        shape.kv_t,
-        source,
-    )
-    filled = filled_slots(batch.seq_lens, numbers, is_seen, block_size)
-    is_empty = np.arange(block_size) >= filled[:, None]
-    blocks, slots = is_empty.nonzero()
-    pool[_on(blocks, device), :, :, :, _on(slots, device)] = torch.nan
+    pool, tables = _pool_and_tables(batch, shape, source, device)
     num_heads = shape.num_kv_heads * shape.group_size
     query = random_tensor((batch.num_tokens, num_heads, shape.head_dim), shape.q_t, source)
     problem = AttentionProblem(
         operands=(
-            *(query, pool, _on(tables, device), _on(batch.seq_lens.astype(np.int32), device)),
+            *(query, pool, tables, _on(batch.seq_lens.astype(np.int32), device)),
             _on(batch.query_start.astype(np.int32), device),
             *(None, None, None),
         ),
@@ -98,6 +85,25 @@ def step_problem(
         num_keys=batch.num_context_tokens,
         longest_keys=int(batch.seq_lens.max()),
     )
+
+
+def _pool_and_tables(
+    batch: Batch, shape: ReplayShape, source: torch.Generator, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    ids, is_seen = seen_blocks(batch, shape)
+    known, numbers = np.unique(ids[is_seen], return_inverse=True)
+    tables = np.full(ids.shape, POISON_BLOCK, np.int32)
+    tables[is_seen] = numbers
+    block_size = batch.tables.block_size
+    pool = random_tensor(
+        (max(len(known), 1), 1, 2, shape.num_kv_heads, block_size, shape.head_dim),
+        shape.kv_t,
+        source,
+    )
+    filled = filled_slots(batch.seq_lens, numbers, is_seen, block_size)
+    blocks, slots = (np.arange(block_size) >= filled[:, None]).nonzero()
+    pool[_on(blocks, device), :, :, :, _on(slots, device)] = torch.nan
+    return pool, _on(tables, device)
 
 
 def seen_blocks(batch: Batch, shape: ReplayShape) -> tuple[IndexArray, BoolArray]:
