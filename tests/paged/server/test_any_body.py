@@ -41,7 +41,7 @@ BODIES = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(call=BODIES)
 def test_no_body_is_an_error_of_the_server(server: LiveServer, call: tuple[str, Any]) -> None:
     path, body = call
