@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -118,6 +119,9 @@ def _run(arguments: Namespace) -> int:
         print(f"loading {options.model}", file=sys.stderr, flush=True)
         service = EngineService(
             options, load_model(options), max_open_requests=limits.max_open_requests
+        )
+        logging.basicConfig(
+            level=arguments.uvicorn_log_level.upper(), format="%(levelname)s: %(message)s"
         )
         run_server(service, config, listen, bound)
     return 0

@@ -128,14 +128,14 @@ def run_server(
     """
     app = create_app(service, config)
     runner = Runner(app, service, config, listen)
-    # uvicorn raises the signal again at its end, when all is in order.
-    signal.signal(signal.SIGTERM, _pass)
     asyncio.run(_serve(runner, service, bound))
 
 
 async def _serve(runner: Runner, service: EngineService, bound: socket.socket) -> None:
     # Before the application starts, for its errors would be printed and not raised.
     await service.start()
+    # uvicorn raises the signal again at its end, when all is in order.
+    signal.signal(signal.SIGTERM, _pass)
     await runner.serve(sockets=[bound])
 
 
