@@ -23,10 +23,6 @@ class Survivor:
     is_fault: bool = False
 
 
-OWN_ARRAY = (
-    "an index past the end of a thread's own array, which is not judged; the compiler takes it "
-    "that this never happens, and ends the loop before"
-)
 SURVIVORS = (
     Survivor(
         file="v0.cu",
@@ -53,17 +49,22 @@ SURVIVORS = (
         why="a tile that no row sees is filled with zeros, and not used",
     ),
     Survivor(
-        file="key_streams.cuh",
-        code="for (int e = 0; e < Shape::kVector; ++e) {",
-        befores=("<",),
-        why=OWN_ARRAY,
-        is_fault=True,
+        file="attend.cuh",
+        code="row = RowSums{};",
+        befores=("row = RowSums{};",),
+        why="every caller passes sums that are new",
     ),
     Survivor(
-        file="key_streams.cuh",
-        code="for (int depth = 1; depth < Shape::kDepth; ++depth) {",
-        befores=("<",),
-        why=OWN_ARRAY,
+        file="prefill_naive.cu",
+        code="float element = 0.0f;",
+        befores=("float element = 0.0f;",),
+        why="it is of a row that does not exist, whose result goes nowhere",
+    ),
+    Survivor(
+        file="prefill_tiled.cu",
+        code="float maximum = kMinusInfinity;",
+        befores=("float maximum = kMinusInfinity;",),
+        why="the pattern of variables without a value is a large negative number, which serves",
         is_fault=True,
     ),
     Survivor(

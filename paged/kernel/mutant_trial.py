@@ -45,6 +45,7 @@ DECODE, LONG, WINDOW = "decode, lengths around the block", "decode, long", "wind
 RAGGED, ODD = "ragged prefill and decode", "float32, head_dim 80"
 HEADS, FP8 = "softcap, alibi and sinks", "fp8 cache with scales"
 SMALL, ROWS = "float16->float16 D64 BS16 tokens13", "float32->float32 D46 BS32 tokens1"
+BY_LAYER = "bfloat16->bfloat16 D80 BS8 tokens13"
 SUBJECTS = (
     Subject(op="attention", variant="v0", files=("attention/v0.cu",), problems=(WINDOW, ODD)),
     Subject(
@@ -85,7 +86,7 @@ SUBJECTS = (
         op="copy_blocks",
         variant="vector",
         files=("cache/copy_blocks_vector.cu", "include/block_copy.cuh"),
-        problems=(SMALL, ROWS),
+        problems=(SMALL, BY_LAYER, ROWS),
     ),
 )
 

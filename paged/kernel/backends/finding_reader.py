@@ -36,6 +36,7 @@ _MESSAGES: tuple[tuple[str, Kind], ...] = (
     ("waits for another block", "waits_for_block"),
     ("the thread ended with", "copy_never_waited"),
     ("the block wrote", "out_of_bounds"),
+    ("index ", "out_of_bounds"),
     ("assertion", "assertion"),
     ("__trap()", "assertion"),
 )

@@ -47,6 +47,7 @@ OBSERVED_FLAGS = (
     # Loops that wait for other threads read volatile memory: no race with an atomic.
     "--param=tsan-distinguish-volatile=1",
 )
+SANITIZED_FLAGS = ("-fsanitize=bounds", "-fno-sanitize-undefined-trap-on-error")
 FIRST_WITH_PATTERN = 12
 PATTERN_FLAGS = ("-ftrivial-auto-var-init=pattern",)
 OBSERVED_LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-lgcc", "-lc")
@@ -90,6 +91,11 @@ class HostCompiler:
         found = re.search(r"\) (\d+)\.", self.version)
         has_pattern = found is not None and int(found[1]) >= FIRST_WITH_PATTERN
         return OBSERVED_FLAGS + (PATTERN_FLAGS if has_pattern else ())
+
+    @property
+    def sanitized_flags(self) -> tuple[str, ...]:
+        """The same, with a call where an index leaves its array, or an access its alignment."""
+        return self.observed_flags + SANITIZED_FLAGS
 
     @cached_property
     def fingerprint(self) -> str:

@@ -114,7 +114,8 @@ class InterpretBackend:
         loaded = load_runtime(compiler)
         library = build_library(
             *(source, compiler, loaded, self.config.optimize),
-            observed=self.config.observe or self.config.sanitize,
+            observed=self.config.observe,
+            sanitized=self.config.sanitize,
             counted=not self.config.isolate,
         )
         return InterpretProgram(library, self.config)

@@ -97,12 +97,14 @@ def build_library(
     optimize: str,
     *,
     observed: bool = False,
+    sanitized: bool = False,
     counted: bool = False,
 ) -> KernelLibrary:
     """Compile a source, or find it compiled, and load it.
 
-    Observed, it tells of its accesses. Counted, or where it reads volatile memory, it counts its
-    steps, so that none of its loops keeps others from running.
+    Observed, it tells of its accesses; sanitized, of indices past the ends of arrays too. Counted,
+    or where it reads volatile memory, it counts its steps, so that none of its loops keeps others
+    from running.
 
     Raises KernelCompileError with the compiler's text; UnsupportedFeature for what cannot be
     interpreted; KernelSourceError without entries; BackendUnavailable where the compiler is not
@@ -110,13 +112,15 @@ def build_library(
     """
     if not source.entries:
         raise KernelSourceError(f"{source.name}: expected at least one entry, got none")
-    if observed and compiler.is_clang:
+    is_told = observed or sanitized
+    if is_told and compiler.is_clang:
         raise BackendUnavailable(
             f"a kernel's accesses are told by g++ only, got {compiler.version}; set CXX=g++"
         )
     counted = counted or reads_volatile(source)
     options = (
         *(optimize, *(compiler.observed_flags if observed else ())),
+        *(compiler.sanitized_flags if sanitized else ()),
         *(compiler.step_flags if counted else ()),
     )
     parts = (
@@ -124,7 +128,7 @@ def build_library(
         *(header_fingerprint(), loaded.path.name, *map(_define, ARCHS)),
     )
     path = cache_dir("interpret") / f"{cache_key(*parts)}.so"
-    libraries = OBSERVED_LIBRARIES if observed else ()
+    libraries = OBSERVED_LIBRARIES if is_told else ()
     file = keep(path, partial(_compile, source, compiler, loaded, options, libraries))
     return KernelLibrary(source, file, loaded)
 

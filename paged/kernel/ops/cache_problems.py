@@ -28,6 +28,7 @@ class PoolCase:
     head_dim: int = 64
     num_tokens: int = 13
     has_scales: bool = False
+    is_by_layer: bool = False  # the layers' pools lie one after another
 
     @property
     def name(self) -> str:
@@ -40,7 +41,9 @@ class PoolCase:
 CASES = (
     PoolCase(),
     PoolCase(num_tokens=0),
-    PoolCase(key_t=torch.bfloat16, kv_t=torch.bfloat16, head_dim=80, block_size=8),
+    PoolCase(
+        key_t=torch.bfloat16, kv_t=torch.bfloat16, head_dim=80, block_size=8, is_by_layer=True
+    ),
     PoolCase(key_t=torch.float32, kv_t=torch.float32, head_dim=46, block_size=32, num_tokens=1),
     PoolCase(key_t=torch.float32, kv_t=torch.float8_e4m3fn, has_scales=True, head_dim=128),
     PoolCase(key_t=torch.bfloat16, kv_t=torch.float8_e4m3fn, has_scales=True, block_size=1),
@@ -57,7 +60,8 @@ class _Pool:
     def pool(self) -> torch.Tensor:
         case = self.case
         shape = (case.num_blocks, _NUM_LAYERS, 2, case.num_kv_heads, case.block_size, case.head_dim)
-        return torch.randn(shape, generator=self.source).to(case.kv_t)
+        pool = torch.randn(shape, generator=self.source).to(case.kv_t)
+        return pool.transpose(0, 1).contiguous().transpose(0, 1) if case.is_by_layer else pool
 
     def rows(self, num_heads: int, *, num_kinds: int) -> Sequence[torch.Tensor]:
         """Return slices of one projection, as a model's query, key and value are."""

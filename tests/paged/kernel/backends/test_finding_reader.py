@@ -55,6 +55,8 @@ def test_only_what_was_found_is_read() -> None:
         ("waits for another block: all", "waits_for_block"),
         ("the thread ended with 2 asynchronous", "copy_never_waited"),
         ("ldmatrix from a misaligned row", "misaligned"),
+        ("index 4 is outside of an array of type 'float [4]'", "out_of_bounds"),
+        ("misaligned access: address 0x4 of a", "misaligned"),
         ("assertion `a` failed in f", "assertion"),
         ("__trap() was called", "assertion"),
         ("something else", "crash"),

@@ -91,6 +91,12 @@ def test_variables_without_a_value_get_a_pattern_where_the_compiler_can(
     assert ("-ftrivial-auto-var-init=pattern" in flags) == has_pattern
 
 
+def test_sanitized_builds_are_observed_and_tell_of_indices() -> None:
+    compiler = find_compiler()
+    assert set(compiler.observed_flags) < set(compiler.sanitized_flags)
+    assert "-fsanitize=bounds" in compiler.sanitized_flags
+
+
 def test_arguments_given_with_the_compiler_are_told_apart() -> None:
     plain = HostCompiler(command=("g++",), version="g++ 1")
     assert plain.fingerprint != HostCompiler(command=("g++", "-DX"), version="g++ 1").fingerprint
