@@ -9,7 +9,6 @@ from paged.kernel.sanitize import SanitizeConfig
 from tests.helpers.ordinary.case import AnyOrder, Case, Tail, copied
 from tests.helpers.ordinary.catalogue import ORDINARY
 
-
 OFTEN = (
     *("row_reduce", "grid_reduce", "scan_lookback", "scan_blelloch", "histogram", "softmax"),
     *("layer_norm", "transpose", "gemm_tiled", "flash_attention", "bitonic_top_k"),
