@@ -6,10 +6,7 @@ One class per decision a caller makes. Each leaves the state as it was.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from paged.kernel.finding import Finding
+from typing import Any
 
 
 class PagedError(Exception):
@@ -93,11 +90,11 @@ class RecordingError(PagedError, ValueError):
 class SanitizerError(KernelRunError):
     """A sanitizer found faults in a kernel.
 
-    findings: all of them, as data.
+    findings: all of them, as data: of type `paged.kernel.finding.Finding`.
     """
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        self.findings = tuple(findings)
+    def __init__(self, findings: Sequence[Any]) -> None:
+        self.findings: tuple[Any, ...] = tuple(findings)
         super().__init__("\n".join(map(str, self.findings)))
 
 
