@@ -73,4 +73,36 @@ SURVIVORS = (
         befores=("token",),
         why="the short cut is not taken, and the search finds the same sequence",
     ),
+    Survivor(
+        file="prefill_tiled.cu",
+        code="if (all_seen) return;",
+        befores=("return;",),
+        why="the short cut is not taken, and no key is masked",
+    ),
+    Survivor(
+        file="attend.cuh",
+        code="for (int pass = 0; pass < kHeads; pass += Sums::kPassHeads) {",
+        befores=("<",),
+        why="one more pass has no heads",
+    ),
+    Survivor(
+        file="half_tile.cuh",
+        code="for (int step = first_step; step < end_step; ++step) {",
+        befores=("<",),
+        why="the chunks of one more step lie past the last, and are passed over",
+    ),
+    Survivor(
+        file="half_tile.cuh",
+        code="if (index >= kChunks) continue;",
+        befores=(">=",),
+        why="it takes a head_dim above 128 that is no multiple of 64, which no problem has",
+        is_fault=True,
+    ),
+    Survivor(
+        file="block_copy.cuh",
+        code="return block.stride[kSlotAxis] == shape.head_dim && "
+        "block.stride[kHeadAxis] == head &&",
+        befores=("kSlotAxis",),
+        why="no block counts as one row, and its rows are copied one by one",
+    ),
 )

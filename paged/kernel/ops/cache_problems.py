@@ -132,7 +132,10 @@ def _rope_write_kv(of: _Pool) -> Call:
 def _pairs(of: _Pool) -> torch.Tensor:
     order = torch.randperm(of.case.num_blocks, generator=of.source)
     num_pairs = min(3, of.case.num_tokens)
-    return torch.stack([order[:num_pairs], order[-num_pairs or len(order) :]], dim=1)
+    pairs = torch.stack([order[:num_pairs], order[-num_pairs or len(order) :]], dim=1)
+    # as those that pad a buffer: outside of the pool, on both sides of it
+    outside = torch.tensor([[-1, -2], [of.case.num_blocks, of.case.num_blocks + 1]])
+    return torch.cat([pairs, outside]) if num_pairs else pairs
 
 
 def _copy_blocks(of: _Pool) -> Call:
@@ -150,6 +153,7 @@ def _gather_kv(of: _Pool) -> Call:
     starts = torch.tensor([0, first, first, num_tokens], dtype=torch.int32)
     max_blocks = -(-num_tokens // case.block_size) + 1
     tables = torch.randint(0, case.num_blocks, (3, max_blocks), generator=of.source)
+    tables[2, 0] = case.num_blocks  # outside of the pool: rows of zeros
     like = torch.empty(0, dtype=case.key_t)
     operands = (of.pool(), tables.to(torch.int32), starts, like, of.scales())
     return operands, {"layer": _LAYER, "num_tokens": num_tokens}
