@@ -22,7 +22,7 @@ def file_of(*, has_end: bool = True) -> bytearray:
     return bytearray(file.getvalue())
 
 
-def read(data: bytes) -> dict[int, bytes]:
+def read(data: bytes | bytearray) -> dict[int, bytes]:
     file = io.BytesIO(data)
     contents = read_contents(file, "run")
     found = {each.num_steps: read_chunk(file, "run", each) for each in contents.chunks}

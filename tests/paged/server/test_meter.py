@@ -11,14 +11,15 @@ from tests.helpers.toy_engine import ToyEngine, make_toy_engine
 
 
 def _metered(**values: Any) -> tuple[ToyEngine, StepMeter]:
-    toy = make_toy_engine(**{"num_blocks": 32} | values)
+    values = {"num_blocks": 32} | values
+    toy = make_toy_engine(**values)
     max_rows = toy.scheduler.allocator.tables.max_rows
     meter = StepMeter(max_rows, has_prefix_cache=toy.cache.enable_prefix_caching)
     toy.engine.observers = (*toy.engine.observers, meter)
     return toy, meter
 
 
-def _sums(measured: Measured) -> dict[str, tuple[int, float]]:
+def _sums(measured: Measured) -> dict[str, tuple[int, Any]]:
     """Return how many values each latency has, and their sum."""
     histograms = measured.histograms.items()
     return {name: (state.num_values, pytest.approx(state.total)) for name, state in histograms}

@@ -14,8 +14,9 @@ from tests.helpers.tiny_llm import tiny_llm, tiny_model
 from tests.helpers.toy_engine import ToyEngine, make_toy_engine
 
 
-def _watched(watch: Watch, **values: object) -> ToyEngine:
-    toy = make_toy_engine(**{"num_blocks": 16, "max_model_len": 32} | values)
+def _watched(watch: Watch, **values: Any) -> ToyEngine:
+    values = {"num_blocks": 16, "max_model_len": 32} | values
+    toy = make_toy_engine(**values)
     toy.engine.observers = (*toy.engine.observers, watch)
     return toy
 

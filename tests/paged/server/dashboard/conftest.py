@@ -35,10 +35,9 @@ def small() -> Iterator[LiveServer]:
     """Serve from so few blocks that requests push each other out."""
     options: dict[str, Any] = {"dtype": "float32", "device": "cpu", "max_model_len": 512}
     model = load_model(LLMConfig(model="tiny", **options))
-    config = LLMConfig(
-        **{"model": "tiny", "num_gpu_blocks_override": 96, "block_size": 16},
-        **{"max_num_seqs": 32, "max_num_batched_tokens": 256},
-    )
+    options = {"num_gpu_blocks_override": 96, "block_size": 16}
+    options |= {"max_num_seqs": 32, "max_num_batched_tokens": 256}
+    config = LLMConfig(model="tiny", **options)
     service = EngineService(config, model)
     server = LiveServer(service, ServerConfig(served_model_names=("<b>tiny</b>",)))
     server.start()
