@@ -172,4 +172,22 @@ MUTANTS = (
         old="np.full(tables.max_rows, _CLOSED, np.int64)",
         new="np.zeros(tables.max_rows, np.int64)",
     ),
+    Mutant(
+        test="test_server_disconnects.py",
+        source="server/service.py",
+        old="            self._put(lambda frontend: _abort(frontend, running))\n",
+        new="            self._put(lambda frontend: _abort(frontend, []))\n",
+    ),
+    Mutant(
+        test="test_server_text.py",
+        source="server/answers/choice.py",
+        old="            self._echo = None\n",
+        new="",
+    ),
+    Mutant(
+        test="test_server_requests.py",
+        source="server/routes/generation.py",
+        old=", status=404, param=",
+        new=", status=400, param=",
+    ),
 )

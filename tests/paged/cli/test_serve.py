@@ -18,6 +18,14 @@ from paged.cli.main import main
 TINY = ["tiny", "--dtype", "float32", "--device", "cpu", "--max-model-len", "96"]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let processes heed Ctrl-C: jobs of a shell may be told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def serving(*flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run the command, wait for its line and yield its address."""
@@ -54,6 +62,7 @@ def test_it_ends_what_has_begun_when_it_is_told_to_stop() -> None:
         assert process.stderr.read() == "loading tiny\n"
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_it_as_it_ends_every_command() -> None:
     with serving() as (process, url):
         assert httpx.get(f"{url}/health").status_code == 200

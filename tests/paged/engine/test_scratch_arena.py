@@ -38,7 +38,7 @@ def test_work_that_is_done_again_takes_no_more_memory() -> None:
 
     work(32)
     held = arena.num_bytes
-    assert held == 4 * 32 * (2 * 64 + 2 * 32)
+    assert held == 4 * 32 * (2 * 64 + 32)
     for rows in (32, 31, 20):
         work(rows)
     assert arena.num_bytes == held

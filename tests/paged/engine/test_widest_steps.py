@@ -60,7 +60,8 @@ def test_the_other_computes_the_largest_recorded_step_and_stores_nothing(
         return torch.zeros((len(batch.tokens), 258))
 
     monkeypatch.setattr(transformer, "forward", watched)
-    steps, _ = _steps(monkeypatch, max_num_seqs=5, max_num_batched_tokens=100)
+    sizes = {"cuda_graph_sizes": (1, 2, 4, 8)}
+    steps, _ = _steps(monkeypatch, max_num_seqs=5, max_num_batched_tokens=100, **sizes)
     steps.runs[1]()
     (batch,) = seen
     assert len(batch.tokens) == 8

@@ -17,9 +17,13 @@ from tests.helpers.live_server import LiveServer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Start the system's Chromium, without a window."""
+    """Start the system's Chromium, without a window.
+
+    For no longer than a module: playwright runs an event loop in this thread all the while, and
+    no test of another module could run its own.
+    """
     playwright = pytest.importorskip("playwright.sync_api")
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
