@@ -81,10 +81,10 @@ class _Recorder(TorchDispatchMode):
             return result
         results = _results(result)
         if not all(map(_is_on_cpu, results)):
-            self._spoil(func)
+            self._program.spoil(str(func))
         elif not _share_memory(results, args):
             if torch.Tag.dynamic_output_shape in func.tags or not all(map(is_dense, results)):
-                self._spoil(func)
+                self._program.spoil(str(func))
             kept = [self._with_result(each) for each in results]
             self._program.add(partial(_repeat, func, args, kwargs, kept))
             return kept[0] if isinstance(result, torch.Tensor) else type(result)(kept)
@@ -96,10 +96,6 @@ class _Recorder(TorchDispatchMode):
 
     def _kept(self, tensor: torch.Tensor) -> torch.Tensor:
         return self._arena.like(tensor) if _is_on_cpu(tensor) and is_dense(tensor) else tensor
-
-    def _spoil(self, func: Any) -> None:
-        if self._program.fault is None:
-            self._program.fault = str(func)
 
 
 def _replay(run: Work, _arena: ScratchArena) -> None:

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "../device.h"
+#include "lane_order.h"
 #include "launch.h"
 #include "observation.h"
 #include "sanitizer.h"
@@ -19,22 +20,8 @@ __thread Block* current_block = nullptr;
 
 namespace {
 
-void shuffle(unsigned* order, unsigned count, uint64_t seed) {
-    for (unsigned i = 0; i < count; ++i) order[i] = i;
-    for (unsigned i = count; i > 1; --i) {
-        const auto j = static_cast<unsigned>(mix(seed + i) % i);
-        const unsigned kept = order[i - 1];
-        order[i - 1] = order[j];
-        order[j] = kept;
-    }
-}
-
 constexpr unsigned kMaxIdleRounds = 1000;
 constexpr uint64_t kMaxIdleNs = 500'000'000;
-
-void natural_order(unsigned* order, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) order[i] = i;
-}
 
 }  // namespace
 

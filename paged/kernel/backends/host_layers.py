@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_int, c_void_p
+from ctypes import c_int
 from functools import lru_cache, partial
 from typing import Any, NoReturn
 
@@ -11,7 +11,7 @@ import torch
 
 from paged.errors import OperandError
 from paged.kernel.backends.host import Host, HostConfig, find_host
-from paged.kernel.backends.host_program import HostCall, add_to_recording
+from paged.kernel.backends.host_program import HostCall, add_to_recording, kernel_function
 from paged.kernel.backends.host_records import ELEMENT_CODES
 from paged.kernel.backends.layer_records import COPY, EMBEDDING, LINEAR, RMS_NORM, SILU_MUL
 from paged.kernel.dtypes import name_of
@@ -34,11 +34,11 @@ class HostLayers:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._tile = host.level.tile_features
-        self._linear = _function(host, "linear")
-        self._embedding = _function(host, "embedding")
-        self._rms_norm = _function(host, "rms_norm")
-        self._silu_mul = _function(host, "silu_mul")
-        self._copy = _function(host, "copy")
+        self._linear = kernel_function(host, "linear")
+        self._embedding = kernel_function(host, "embedding")
+        self._rms_norm = kernel_function(host, "rms_norm")
+        self._silu_mul = kernel_function(host, "silu_mul")
+        self._copy = kernel_function(host, "copy")
 
     def linear(self, x: torch.Tensor, weight: LinearWeight) -> torch.Tensor:
         """Return x W^T + bias of a packed weight."""
@@ -162,10 +162,6 @@ def find_layers(config: HostConfig) -> HostLayers | None:
     """Return the kernels of a configuration, None with one warning where there are none."""
     host = find_host(config)
     return None if host is None else HostLayers(host)
-
-
-def _function(host: Host, name: str) -> Any:
-    return host.function(f"paged_host_{name}", c_void_p, c_void_p, c_int)
 
 
 def _check_tokens(record: Any, rows: torch.Tensor) -> None:

@@ -7,14 +7,13 @@ in the spec's order, and the number of threads.
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_int, c_void_p
+from ctypes import c_int
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from paged.errors import OperandError
 from paged.kernel.backends.host import Host
-from paged.kernel.backends.host_program import HostCall
+from paged.kernel.backends.host_program import HostCall, kernel_function
 from paged.kernel.backends.host_records import ELEMENT_CODES
 from paged.kernel.binding import Outputs, returned
 from paged.kernel.call import ready_call_of
@@ -64,9 +63,7 @@ def _spec(op: Op) -> KernelSpec:
     return replace(op.signature, launches=(Launch(entry=op.name, grid=1, block=1),))
 
 
-@lru_cache(maxsize=256)
-def _function(host: Host, op_name: str) -> Any:
-    return host.function(f"paged_host_{op_name}", c_void_p, c_void_p, c_int)
+_function = lru_cache(maxsize=256)(kernel_function)
 
 
 @lru_cache(maxsize=256)

@@ -37,9 +37,12 @@ class HostCall:
     def run(self) -> None:
         """Run it, and add it to the program that is being recorded, if one is."""
         self.function(self.address, self.types, self.host.num_threads)
-        program = _program.get()
-        if program is not None:
-            program.add(self)
+        add_to_recording(self)
+
+
+def kernel_function(host: Host, name: str) -> Any:
+    """Return the function of a host kernel, as `HostCall` takes it."""
+    return host.function(f"paged_host_{name}", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
 
 
 class HostProgram:
@@ -56,6 +59,11 @@ class HostProgram:
     def add(self, step: HostCall | Action) -> None:
         """Append a kernel, or what is called with nothing."""
         self._steps.append(step)
+
+    def spoil(self, what: str) -> None:
+        """Take note that it cannot be repeated, of the first reason alone."""
+        if self.fault is None:
+            self.fault = what
 
     def runner(self) -> Action:
         """Return what runs all of it again. Raises: what its actions raise."""
@@ -82,18 +90,18 @@ def recording() -> Generator[HostProgram, None, None]:
         _program.reset(token)
 
 
-def add_to_recording(action: Action) -> None:
+def add_to_recording(step: HostCall | Action) -> None:
     """Let a recording, if there is one, do something here."""
     program = _program.get()
     if program is not None:
-        program.add(action)
+        program.add(step)
 
 
 def spoil_recording(what: str) -> None:
     """Tell a recording, if there is one, that something ran that it cannot repeat."""
     program = _program.get()
-    if program is not None and program.fault is None:
-        program.fault = what
+    if program is not None:
+        program.spoil(what)
 
 
 class _Call(ctypes.Structure):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -81,6 +82,15 @@ def api_error(error: BaseException, names: Mapping[str, str] | None = None) -> A
     if isinstance(error, ConfigError | RequestRefused):
         return ApiError(str(error))
     return ApiError("the server failed to answer this request; its log says why", status=500)
+
+
+@contextmanager
+def api_errors(names: Mapping[str, str]) -> Generator[None, None, None]:
+    """Turn what the library refuses inside the block into an ApiError, as `api_error` does."""
+    try:
+        yield
+    except PagedError as error:
+        raise api_error(error, names) from error
 
 
 def add_error_handlers(app: FastAPI) -> None:

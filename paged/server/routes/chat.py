@@ -5,13 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from paged.errors import PagedError
 from paged.server.answers.answer import Answer
 from paged.server.answers.chat_form import ChatForm
 from paged.server.answers.choice import Choice, ChoiceOptions
 from paged.server.intake import Taken
 from paged.server.protocol.chat import ChatRequest
-from paged.server.protocol.error import api_error
+from paged.server.protocol.error import api_errors
 from paged.server.protocol.json_route import JsonRoute
 from paged.server.routes.generation import check_model, intake_of, model_name, respond, service_of
 
@@ -23,11 +22,9 @@ async def create_chat_completion(body: ChatRequest, request: Request) -> Respons
     """Answer a conversation, whole or as a stream of events."""
     check_model(request, body.model)
     intake = intake_of(request)
-    try:
+    with api_errors(body.api_names):
         body.check_fields()
         taken = await intake.chat(body, arrival_s=service_of(request).now_s)
-    except PagedError as error:
-        raise api_error(error, body.api_names) from error
     options = ChoiceOptions(
         has_logprobs=bool(body.logprobs),
         skips_special_tokens=body.skip_special_tokens is not False,

@@ -8,13 +8,12 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
 
-from paged.errors import PagedError
 from paged.server.answers.answer import Answer
 from paged.server.config import ServerConfig
 from paged.server.disconnect import until_disconnect
 from paged.server.event_stream import EventStream
 from paged.server.intake import Intake, Taken
-from paged.server.protocol.error import ApiError, api_error
+from paged.server.protocol.error import ApiError, api_errors
 from paged.server.protocol.sampling import SamplingFields
 from paged.server.service import EngineService
 
@@ -54,13 +53,11 @@ async def respond(
     """Run what was taken and answer, whole or as a stream; stop where the client leaves."""
     answer = make_answer(taken)
     service = service_of(request)
-    try:
+    with api_errors(body.api_names):
         if not body.stream:
             whole = await until_disconnect(request.receive, _whole(service, taken, answer))
             return GONE if whole is None else JSONResponse(whole)
         submission = await until_disconnect(request.receive, service.submit(taken.requests))
-    except PagedError as error:
-        raise api_error(error, body.api_names) from error
     if submission is None:
         return GONE
     config: ServerConfig = request.app.state.config

@@ -9,77 +9,63 @@ import pytest
 
 from paged.allocator.prefix_cache import ROOT_SERIAL, PrefixCache
 from paged.errors import IntegrityError
-
-NUM_BLOCKS = 12
-SIZE = 2
+from tests.helpers.prefix_caches import (
+    NUM_BLOCKS,
+    blocks_of,
+    insert,
+    match,
+    small_cache,
+    tokens_of,
+)
 
 
 @pytest.fixture
 def cache() -> PrefixCache:
-    return PrefixCache(num_blocks=NUM_BLOCKS, block_size=SIZE, max_blocks_per_row=6)
-
-
-def _tokens(*tokens: int) -> np.ndarray:
-    return np.array(tokens, np.int32)
-
-
-def _array(*blocks: int) -> np.ndarray:
-    return np.array(blocks, np.int64)
-
-
-def _insert(cache: PrefixCache, tokens: np.ndarray, blocks: list[int]) -> bool:
-    keys = cache.keys_of(tokens)
-    inside = range(cache.next_serial, cache.next_serial + len(blocks) - 1)
-    parents = _array(ROOT_SERIAL, *inside)
-    return cache.insert_new(keys, _array(*blocks), cache.split(tokens), parents)
-
-
-def _match(cache: PrefixCache, *tokens: int) -> list[int]:
-    return cache.match(_tokens(*tokens), cache.keys_of(_tokens(*tokens))).tolist()
+    return small_cache()
 
 
 def _insert_unasked(cache: PrefixCache, tokens: np.ndarray, blocks: list[int]) -> bool:
     """Cache the blocks of a sequence whose first block nobody has asked for."""
     first = cache.next_serial
-    parents = _array(ROOT_SERIAL, *range(first, first + len(blocks) - 1))
+    parents = blocks_of(ROOT_SERIAL, *range(first, first + len(blocks) - 1))
     content, roots = cache.split(tokens), np.full(len(blocks), first)
-    return cache.insert_new(cache.keys_of(tokens), _array(*blocks), content, parents, roots)
+    return cache.insert_new(cache.keys_of(tokens), blocks_of(*blocks), content, parents, roots)
 
 
 def test_keys_behind_a_first_block_are_entered_when_somebody_asks(cache: PrefixCache) -> None:
-    assert _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    assert _insert_unasked(cache, _tokens(5, 6, 7, 8), [2, 3])
-    assert cache.unasked_roots(_array(1, 3)).tolist() == [cache.serial_of(0), cache.serial_of(2)]
+    assert _insert_unasked(cache, tokens_of(1, 2, 3, 4), [0, 1])
+    assert _insert_unasked(cache, tokens_of(5, 6, 7, 8), [2, 3])
+    assert cache.unasked_roots(blocks_of(1, 3)).tolist() == [cache.serial_of(0), cache.serial_of(2)]
     assert len(cache._block_of) == 2
     cache.check_integrity()
-    assert _match(cache, 1, 2, 3, 4) == [0, 1]
-    assert cache.unasked_roots(_array(0, 1, 3)).tolist() == [0, 0, cache.serial_of(2)]
+    assert match(cache, 1, 2, 3, 4) == [0, 1]
+    assert cache.unasked_roots(blocks_of(0, 1, 3)).tolist() == [0, 0, cache.serial_of(2)]
     cache.check_integrity()
 
 
 def test_a_first_block_that_is_cached_is_not_cached_unasked_again(cache: PrefixCache) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
+    _insert_unasked(cache, tokens_of(1, 2, 3, 4), [0, 1])
     before = pickle.dumps(cache)
-    assert not _insert_unasked(cache, _tokens(1, 2, 5, 6), [2, 3])
+    assert not _insert_unasked(cache, tokens_of(1, 2, 5, 6), [2, 3])
     assert pickle.dumps(cache) == before
 
 
 def test_blocks_forgotten_before_somebody_asks_are_not_entered(cache: PrefixCache) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4, 5, 6), [0, 1, 2])
-    cache.forget(_array(2))
-    assert _insert_unasked(cache, _tokens(7, 8), [2])
-    assert _match(cache, 1, 2, 3, 4, 5, 6) == [0, 1]
-    assert _match(cache, 7, 8) == [2]
+    _insert_unasked(cache, tokens_of(1, 2, 3, 4, 5, 6), [0, 1, 2])
+    cache.forget(blocks_of(2))
+    assert _insert_unasked(cache, tokens_of(7, 8), [2])
+    assert match(cache, 1, 2, 3, 4, 5, 6) == [0, 1]
+    assert match(cache, 7, 8) == [2]
     cache.check_integrity()
 
 
 def test_a_forgotten_block_does_not_take_the_key_of_one_cached_since(cache: PrefixCache) -> None:
-    tokens = _tokens(1, 2, 3, 4)
+    tokens = tokens_of(1, 2, 3, 4)
     _insert_unasked(cache, tokens, [0, 2])
-    cache.forget(_array(2))
-    keys, content, root = cache.keys_of(tokens), cache.split(tokens), _array(cache.serial_of(0))
-    assert cache.insert_new(keys[1:], _array(1), content[1:], root, root)
-    assert _match(cache, 1, 2, 3, 4) == [0, 1]
+    cache.forget(blocks_of(2))
+    keys, content, root = cache.keys_of(tokens), cache.split(tokens), blocks_of(cache.serial_of(0))
+    assert cache.insert_new(keys[1:], blocks_of(1), content[1:], root, root)
+    assert match(cache, 1, 2, 3, 4) == [0, 1]
     cache.check_integrity()
 
 
@@ -87,37 +73,37 @@ def test_a_forgotten_block_does_not_take_the_key_of_one_cached_since(cache: Pref
 def test_a_block_cached_anew_has_left_the_sequence_nobody_asked_for(
     cache: PrefixCache, is_alone: bool
 ) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    cache.forget(_array(1))
+    _insert_unasked(cache, tokens_of(1, 2, 3, 4), [0, 1])
+    cache.forget(blocks_of(1))
     if is_alone:
-        cache.insert_one(cache.keys_of(_tokens(7, 8)).item(), 1, _tokens(7, 8), ROOT_SERIAL)
+        cache.insert_one(cache.keys_of(tokens_of(7, 8)).item(), 1, tokens_of(7, 8), ROOT_SERIAL)
     else:
-        _insert(cache, _tokens(7, 8), [1])
-    assert cache.unasked_roots(_array(0, 1)).tolist() == [cache.serial_of(0), 0]
-    assert _match(cache, 1, 2, 3, 4) == [0]
+        insert(cache, tokens_of(7, 8), [1])
+    assert cache.unasked_roots(blocks_of(0, 1)).tolist() == [cache.serial_of(0), 0]
+    assert match(cache, 1, 2, 3, 4) == [0]
 
 
 def test_a_forgotten_key_asks_for_nothing(cache: PrefixCache) -> None:
-    _insert(cache, _tokens(7, 8), [1])
-    cache.forget(_array(1))
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
-    assert _match(cache, 7, 8) == []
-    assert cache.unasked_roots(_array(1)).tolist() == [cache.serial_of(0)]
+    insert(cache, tokens_of(7, 8), [1])
+    cache.forget(blocks_of(1))
+    _insert_unasked(cache, tokens_of(1, 2, 3, 4), [0, 1])
+    assert match(cache, 7, 8) == []
+    assert cache.unasked_roots(blocks_of(1)).tolist() == [cache.serial_of(0)]
 
 
 def test_keys_nobody_asked_for_survive_that_stale_ones_are_dropped(cache: PrefixCache) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
+    _insert_unasked(cache, tokens_of(1, 2, 3, 4), [0, 1])
     for token in range(2 * NUM_BLOCKS + 1):
-        _insert(cache, _tokens(9, token), [5])
-        cache.forget(_array(5))
+        insert(cache, tokens_of(9, token), [5])
+        cache.forget(blocks_of(5))
     assert len(cache._block_of) < NUM_BLOCKS
-    assert _match(cache, 1, 2, 3, 4) == [0, 1]
+    assert match(cache, 1, 2, 3, 4) == [0, 1]
 
 
 def test_integrity_check_sees_a_key_that_was_not_entered_though_asked_for(
     cache: PrefixCache,
 ) -> None:
-    _insert_unasked(cache, _tokens(1, 2, 3, 4), [0, 1])
+    _insert_unasked(cache, tokens_of(1, 2, 3, 4), [0, 1])
     cache._root_serial[1] = 0
     with pytest.raises(IntegrityError, match="the prefix index does not have it"):
         cache.check_integrity()
