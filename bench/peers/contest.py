@@ -14,6 +14,8 @@ from bench.peers.load import PeerLoad
 
 # Threads of a library that has just run spin for a fifth of a second or so.
 PAUSE_S = 0.5
+# Outputs of the warm-up are so many times shorter: a slow peer's batch takes minutes.
+WARM_UP_SHARE = 8
 
 
 class Asked(Protocol):
@@ -76,13 +78,14 @@ def run_contest(
 ) -> list[Result]:
     """Run every contestant once a round, each round starting with another one.
 
-    A first round counts for nothing. Whoever fails is out from then on, and on_round told why.
+    A first, shorter round counts for nothing. on_round is told what is to run and what came of
+    it, so that a contest broken off leaves its numbers. Whoever fails is out from then on.
     Returns the results of those that went through. Mutates: the results.
     """
 
     def warm_up(_: Result, asked: Asked) -> None:
         run_round(asked, single)
-        run_round(asked, batch)
+        run_round(asked, batch.shortened(WARM_UP_SHARE))
 
     def count(result: Result, asked: Asked) -> None:
         time.sleep(pause_s)
@@ -90,6 +93,8 @@ def run_contest(
         result.single_tokens_per_s.append(run_round(asked, single))
         if result.entry.peer == "paged":
             result.floor_tokens_per_s.append(1.0 / asked.ask("floor")["read_s"])
+        drawn = f"batch {result.batch_tokens_per_s[-1]:.1f}"
+        on_round(f"  {drawn}, single {result.single_tokens_per_s[-1]:.1f} tokens/s")
 
     stages = [("warm-up", warm_up), *((f"round {n + 1}", count) for n in range(num_rounds))]
     going = list(contestants)

@@ -25,6 +25,11 @@ class PeerLoad:
         """Plain values for JSON."""
         return {"prompts": self.prompts, "output_tokens": self.output_tokens}
 
+    def shortened(self, share: int) -> PeerLoad:
+        """Return the same prompts with outputs of one share-th, at least a token each."""
+        outputs = [max(1, length // share) for length in self.output_tokens]
+        return PeerLoad(prompts=self.prompts, output_tokens=outputs)
+
     @property
     def num_output_tokens(self) -> int:
         """Tokens that count, in a round."""

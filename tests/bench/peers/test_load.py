@@ -22,3 +22,11 @@ def test_a_single_stream_is_nearly_all_decoding() -> None:
     load = single_load(64)
     assert len(load.prompts) == 1
     assert len(load.prompts[0]) < 64 == load.num_output_tokens
+
+
+def test_a_shortened_load_keeps_prompts_and_draws_at_least_a_token() -> None:
+    load = ragged_load()
+    short = load.shortened(100)
+    assert short.prompts == load.prompts
+    assert short.output_tokens == [max(1, length // 100) for length in load.output_tokens]
+    assert min(short.output_tokens) == 1 < max(short.output_tokens)
