@@ -1,0 +1,1 @@
+"""Our server beside llama.cpp's at 1 to 32 streams: `python -m bench.streams`."""
