@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,23 @@ class Command:
 
     def load(self) -> Action:
         """Import the module of its action."""
-        module, _, name = self.place.partition(":")
-        action: Action = getattr(import_module(module), name)
+        action: Action = _at(self.place)
         return action
+
+
+def later(place: str) -> Callable[[Namespace], int]:
+    """Return an action's `run` whose module, `package.module:name`, is imported when it runs.
+
+    For modules that take long to import: the command's help does without them.
+    """
+
+    def run(arguments: Namespace) -> int:
+        status: int = _at(place)(arguments)
+        return status
+
+    return run
+
+
+def _at(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

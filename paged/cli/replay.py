@@ -6,20 +6,15 @@ import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from paged.cli.command import Action
 from paged.cli.kernel_option import choice
 from paged.errors import BackendUnavailable, ConfigError
-from paged.kernel.backends.cuda_driver import why_unavailable
-from paged.kernel.measure.bandwidth import l2_bytes
 from paged.recording.recording import Recording, open_recording
-from paged.replay.contender import OP, contender, sanitized
-from paged.replay.replay import replay
-from paged.replay.report import Report
-from paged.replay.shape import ShapeOptions, shape_of
-from paged.replay.step_problem import step_problem
+
+if TYPE_CHECKING:
+    from paged.replay.shape import ReplayShape
 
 NO_HARDWARE = "times of CUDA kernels are the interpreter's on this CPU: no measure of a GPU"
 
@@ -32,7 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--kernel",
         type=choice,
-        metavar=f"{OP}=VARIANT",
+        metavar="attention=VARIANT",
         help="a name of 'paged kernels list', FILE.cu, host or reference (default: only tell what"
         " was recorded)",
     )
@@ -101,6 +96,8 @@ def _run(arguments: Namespace) -> int:
 
 def _check(arguments: Namespace) -> None:
     """Refuse options that contradict each other. Raises: ConfigError, BackendUnavailable."""
+    from paged.replay.contender import OP
+
     if arguments.kernel is None:
         return
     if arguments.kernel[0] != OP:
@@ -114,7 +111,14 @@ def _check(arguments: Namespace) -> None:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise ConfigError(f"--{name} must be at least 1, got {value}")
-    reason = why_unavailable() if arguments.device == "cuda" else None
+    if arguments.device == "cuda":
+        _check_gpu()
+
+
+def _check_gpu() -> None:
+    from paged.kernel.backends.cuda_driver import why_unavailable
+
+    reason = why_unavailable()
     if reason is not None:
         raise BackendUnavailable(f"no CUDA device to replay on: {reason}")
 
@@ -130,35 +134,33 @@ def _summary(recording: Recording) -> str:
 
 
 def _replay(recording: Recording, arguments: Namespace) -> int:
-    device: str = arguments.device
-    places = range(recording.num_steps)[arguments.steps or slice(None)]
-    places = places[:: arguments.every or max(1, -(-len(places) // _FEW_STEPS[device]))]
-    num_kv_heads = arguments.num_kv_heads or (1 if device == "cpu" else None)
-    options = ShapeOptions(
-        num_kv_heads=num_kv_heads,
-        group_size=arguments.group_size,
-        head_dim=arguments.head_dim,
-        q_t=arguments.dtype,
-        kv_t=arguments.kv_dtype,
-        group=arguments.kv_group,
-    )
-    shape = shape_of(recording.header, options)
+    import torch
+
+    from paged.kernel.measure.bandwidth import l2_bytes
+    from paged.replay.contender import OP, contender, sanitized
+    from paged.replay.replay import replay
+    from paged.replay.report import Report
+    from paged.replay.step_problem import step_problem
+
+    device = torch.device(arguments.device)
+    places = _places(recording, arguments)
+    shape = _shape(recording, arguments)
     variant: str = arguments.kernel[1]
     kernel = sanitized(variant) if arguments.sanitize else contender(variant)
     other = None if arguments.against is None else contender(arguments.against)
     every = f", one in {places.step:,}" if places.step > 1 else ""
     print(f"{len(places):,} of them{every}; {shape.text}", flush=True)
-    if arguments.bench and device == "cpu":
+    if arguments.bench and device.type == "cpu":
         print(NO_HARDWARE, flush=True)
     outcomes = replay(
         recording,
         places,
         lambda batch, place: step_problem(
-            batch, shape, place=place, seed=arguments.seed, device=torch.device(device)
+            batch, shape, place=place, seed=arguments.seed, device=device
         ),
         (kernel, other),
         num_rounds=arguments.rounds if arguments.bench else 0,
-        l2_bytes=l2_bytes(torch.device(device)),
+        l2_bytes=l2_bytes(device),
         is_counted=arguments.count,
     )
     report = Report(
@@ -168,6 +170,27 @@ def _replay(recording: Recording, arguments: Namespace) -> int:
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(report.rows(), indent=1) + "\n")
     return 1 if report.faults else 0
+
+
+def _places(recording: Recording, arguments: Namespace) -> range:
+    """Return the places of the steps to replay."""
+    places = range(recording.num_steps)[arguments.steps or slice(None)]
+    return places[:: arguments.every or max(1, -(-len(places) // _FEW_STEPS[arguments.device]))]
+
+
+def _shape(recording: Recording, arguments: Namespace) -> ReplayShape:
+    """Return the shape that the flags and the recording name. Raises: as `shape_of`."""
+    from paged.replay.shape import ShapeOptions, shape_of
+
+    options = ShapeOptions(
+        num_kv_heads=arguments.num_kv_heads or (1 if arguments.device == "cpu" else None),
+        group_size=arguments.group_size,
+        head_dim=arguments.head_dim,
+        q_t=arguments.dtype,
+        kv_t=arguments.kv_dtype,
+        group=arguments.kv_group,
+    )
+    return shape_of(recording.header, options)
 
 
 ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from paged.cli.command import Action
-from paged.cli.kernels.target import FORMS, find_targets
+from paged.cli.kernels.target import find_targets
 from paged.errors import KernelSourceError
 from paged.kernel.backends.cuda_driver import why_unavailable
 from paged.kernel.backends.interpret import InterpretConfig
@@ -30,19 +29,8 @@ NO_HARDWARE = (
 )
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
-    parser.add_argument(
-        "--device", choices=("cpu", "cuda"), default="cpu", help="cpu: in the interpreter"
-    )
-    parser.add_argument(
-        "--workload", action="append", default=[], metavar="NAME", help="may be repeated"
-    )
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="at least 3")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="written after each workload")
-
-
-def _run(arguments: Namespace) -> int:
+def run_bench(arguments: Namespace) -> int:
+    """Time kernels and print tables; return the exit status, 1 for a wrong result."""
     device = torch.device(arguments.device)
     if arguments.rounds < 3:
         raise KernelSourceError(f"--rounds must be at least 3, got {arguments.rounds}")
@@ -104,6 +92,3 @@ def write_json(path: Path, hardware: Hardware, measurements: list[Measurement]) 
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(document, indent=1) + "\n")
     partial.replace(path)
-
-
-ACTION = Action(add_arguments=_add_arguments, run=_run)

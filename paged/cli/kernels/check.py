@@ -6,10 +6,10 @@ With `--mutants` it is the check that is tried: on shipped kernels with a fault 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
+from dataclasses import replace
 
-from paged.cli.command import Action
-from paged.cli.kernels.target import FORMS, find_targets
+from paged.cli.kernels.target import find_targets
 from paged.errors import KernelSourceError, SanitizerError
 from paged.kernel.call import kernel_call
 from paged.kernel.finding import Finding
@@ -20,21 +20,8 @@ from paged.kernel.sanitize import SanitizeConfig
 from paged.kernel.variant import Variant
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"{FORMS}; none: all shipped")
-    parser.add_argument("--problem", default="", metavar="TEXT", help="only problems named so")
-    parser.add_argument(
-        "--mutants",
-        type=int,
-        metavar="N",
-        help="instead: plant faults in the shipped kernels, and try N of each class",
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="seconds a launch may take (60)"
-    )
-
-
-def _run(arguments: Namespace) -> int:
+def run_check(arguments: Namespace) -> int:
+    """Sanitize kernels, or try mutants of them; return the exit status."""
     if arguments.mutants is not None:
         return _try_mutants(arguments)
     return _check_targets(arguments)
@@ -42,8 +29,11 @@ def _run(arguments: Namespace) -> int:
 
 def _try_mutants(arguments: Namespace) -> int:
     """Print how each mutant fares, then the share of those found by class."""
-    if arguments.targets or arguments.problem or arguments.mutants < 1:
-        raise KernelSourceError("--mutants takes a number above 0, no targets and no problem")
+    beside = arguments.targets or arguments.problem or arguments.orders is not None
+    if beside or arguments.mutants < 1:
+        raise KernelSourceError(
+            "--mutants takes a number above 0, and no targets, problem or orders beside it"
+        )
     trials: list[Trial] = []
     num_workers = len(os.sched_getaffinity(0))
     for trial in try_mutants(sample(arguments.mutants), num_workers):
@@ -58,6 +48,8 @@ def _try_mutants(arguments: Namespace) -> int:
 
 def _check_targets(arguments: Namespace) -> int:
     config = SanitizeConfig(timeout_s=arguments.timeout)
+    if arguments.orders is not None:
+        config = replace(config, seeds=arguments.orders)
     findings: list[Finding] = []
     num_calls = 0
     for variant in find_targets(arguments.targets):
@@ -89,6 +81,3 @@ def _check(variant: Variant, problem: Problem, config: SanitizeConfig) -> tuple[
         return error.findings
     print(f"  clean {problem.name}", flush=True)
     return ()
-
-
-ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from paged.cli.command import Action
-from paged.cli.kernels.target import FORMS, find_targets
+from paged.cli.kernels.target import find_targets
 from paged.errors import KernelCompileError, KernelSourceError
 from paged.kernel import cubin_cache
 from paged.kernel.gate import claim_faults, resource_faults
 from paged.kernel.gate_plan import Build, builds
-from paged.kernel.nvrtc import ARCHS
 from paged.kernel.resources import resources
 from paged.kernel.variant import Variant
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help=f"{FORMS}; every shipped kernel by default"
-    )
-    parser.add_argument(
-        "--arch", action="append", choices=ARCHS, help="may be repeated; all by default"
-    )
-    parser.add_argument(
-        "--full", action="store_true", help="every type at every size for every architecture"
-    )
-    parser.add_argument("--quiet", action="store_true", help="print faults only, and the count")
-
-
-def _run(arguments: Namespace) -> int:
+def run_compile(arguments: Namespace) -> int:
+    """Compile kernels; return the exit status, 1 where one has a fault."""
     num_built, num_faulty = 0, 0
     for variant in find_targets(arguments.targets):
         for build in builds(variant.spec, is_full=arguments.full):
@@ -63,6 +49,3 @@ def compile_one(variant: Variant, build: Build) -> tuple[list[str], list[str]]:
     return rows, resource_faults(cubin, variant.directives) + claim_faults(
         cubin, variant.directives
     )
-
-
-ACTION = Action(add_arguments=_add_arguments, run=_run)

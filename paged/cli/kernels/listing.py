@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
-from paged.cli.command import Action
-from paged.cli.kernel_option import add_kernel_option, chosen_kernels
-from paged.cli.kernels.target import FORMS, find_target, find_targets
+from paged.cli.kernel_option import chosen_kernels
+from paged.cli.kernels.target import find_target, find_targets
 from paged.kernel.choice import HOST, REFERENCE
 from paged.kernel.page import page
 from paged.kernel.registry import OP_NAMES, find_op, ops, unfiled_variants
@@ -16,12 +15,8 @@ from paged.kernel.variant import Variant, find_variant
 _NO_FILE = {REFERENCE: "the operation in torch", HOST: "C++ for this CPU"}
 
 
-def _list_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("targets", nargs="*", metavar="OP", help="operations; all by default")
-    add_kernel_option(parser)
-
-
-def _list(arguments: Namespace) -> int:
+def run_list(arguments: Namespace) -> int:
+    """List operations and kernels; return the exit status."""
     chosen = chosen_kernels(arguments)
     names: dict[str, str] = {}
     for target in arguments.targets or OP_NAMES:
@@ -43,12 +38,8 @@ def _name(variant: Variant) -> str:
     return f"{variant.op.name}={variant.name}"
 
 
-def _show_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="TARGET", help=FORMS)
-    parser.add_argument("--source", action="store_true", help="print the CUDA source as well")
-
-
-def _show(arguments: Namespace) -> int:
+def run_show(arguments: Namespace) -> int:
+    """Print the page of an operation or a kernel; return the exit status."""
     if arguments.target in ops():
         op = ops()[arguments.target]
         print(page(op.signature))
@@ -60,8 +51,3 @@ def _show(arguments: Namespace) -> int:
     if arguments.source:
         print(f"\n{variant.path.read_text()}", end="")
     return 0
-
-
-LIST = Action(add_arguments=_list_arguments, run=_list)
-
-SHOW = Action(add_arguments=_show_arguments, run=_show)

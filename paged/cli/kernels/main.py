@@ -11,42 +11,42 @@ COMMANDS = (
     Command(
         name="list",
         summary="list operations and the kernels that serve them; --kernel marks a choice",
-        place="paged.cli.kernels.listing:LIST",
+        place="paged.cli.kernels.flags:LIST",
     ),
     Command(
         name="show",
         summary="print the page of an operation or a kernel: operands, launches, struct, work",
-        place="paged.cli.kernels.listing:SHOW",
+        place="paged.cli.kernels.flags:SHOW",
     ),
     Command(
         name="new",
         summary="write a working kernel file to start from",
-        place="paged.cli.kernels.new:ACTION",
+        place="paged.cli.kernels.flags:NEW",
     ),
     Command(
         name="run",
         summary="try kernels on seeded problems against the float64 reference",
-        place="paged.cli.kernels.run:ACTION",
+        place="paged.cli.kernels.flags:RUN",
     ),
     Command(
         name="check",
         summary="run kernels in the interpreter with every access to memory judged",
-        place="paged.cli.kernels.check:ACTION",
+        place="paged.cli.kernels.flags:CHECK",
     ),
     Command(
         name="bench",
         summary="time kernels beside the hardware's limits and their peers, checked first",
-        place="paged.cli.kernels.bench:ACTION",
+        place="paged.cli.kernels.flags:BENCH",
     ),
     Command(
         name="profile",
         summary="count what a kernel's instructions do, by line of its source",
-        place="paged.cli.kernels.profile:ACTION",
+        place="paged.cli.kernels.flags:PROFILE",
     ),
     Command(
         name="compile",
         summary="compile kernels for GPUs, without one: registers, spills, claimed instructions",
-        place="paged.cli.kernels.compile:ACTION",
+        place="paged.cli.kernels.flags:COMPILE",
     ),
 )
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
-from paged.cli.command import Action
 from paged.errors import KernelSourceError
-from paged.kernel.registry import OP_NAMES, find_op
+from paged.kernel.registry import find_op
 from paged.kernel.source import read_source
 from paged.kernel.variant import Variant, find_variant, shipped_variants, variant_name
 
@@ -16,15 +15,8 @@ _TITLE = re.compile(r"\A// \w+, \w+: .*\n(?:// .*\n)*")
 _SUMMARY = re.compile(r"^(// paged: summary[ \t]+).*$", re.MULTILINE)
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="NAME", type=Path, help="writes NAME.cu")
-    parser.add_argument("--op", default="attention", help=f"one of {', '.join(OP_NAMES)}")
-    parser.add_argument(
-        "--from", dest="origin", metavar="VARIANT", help="kernel to start from; the simplest"
-    )
-
-
-def _run(arguments: Namespace) -> int:
+def run_new(arguments: Namespace) -> int:
+    """Write the file that was asked for; return the exit status."""
     path: Path = arguments.file
     path = path if path.suffix == ".cu" else path.with_name(f"{path.name}.cu")
     op = find_op(arguments.op)
@@ -57,6 +49,3 @@ def starter(origin: Variant, path: Path) -> str:
         text = re.sub(rf"\b{entry}\b", own, text)
     text = _SUMMARY.sub(rf"\g<1>my own, begun as a copy of {origin.name}", text)
     return f"// {op}, {name}: my own kernel, begun as a copy of {origin.name}.\n{text}"
-
-
-ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 import torch
 
-from paged.cli.command import Action
-from paged.cli.kernels.target import FORMS, find_targets
+from paged.cli.kernels.target import find_targets
 from paged.errors import KernelSourceError
-from paged.hardware import GPUS, find_gpu
+from paged.hardware import find_gpu
 from paged.kernel.cost import Roofline
 from paged.kernel.measure.measurement import work_of
 from paged.kernel.measure.workloads import find_workloads
@@ -21,23 +20,8 @@ _CPU = torch.device("cpu")
 _SEED = 1
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
-    parser.add_argument(
-        "--workload", action="append", default=[], metavar="NAME", help="may be repeated"
-    )
-    parser.add_argument(
-        "--gpu",
-        default="h100-sxm",
-        metavar="NAME",
-        help=f"whose data sheet is beside: {', '.join(GPUS)} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--lines", type=int, default=12, metavar="N", help="of source (default: %(default)s)"
-    )
-
-
-def _run(arguments: Namespace) -> int:
+def run_profile(arguments: Namespace) -> int:
+    """Print what kernels do, by line of source; return the exit status."""
     if arguments.lines < 0:
         raise KernelSourceError(f"--lines must be at least 0, got {arguments.lines}")
     gpu = find_gpu(arguments.gpu)
@@ -56,6 +40,3 @@ def _run(arguments: Namespace) -> int:
             print("\n".join([f"{head}:", *lines, ""]), flush=True)
     print(LEGEND)
     return 0
-
-
-ACTION = Action(add_arguments=_add_arguments, run=_run)

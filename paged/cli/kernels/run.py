@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 
 import torch
 
-from paged.cli.command import Action
-from paged.cli.kernels.target import FORMS, find_targets
+from paged.cli.kernels.target import find_targets
 from paged.errors import BackendUnavailable, KernelRunError, KernelSourceError, KernelTimeout
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.ops.problems import problems_of, why_unserved
@@ -17,41 +15,9 @@ from paged.kernel.suggestion import suggestion
 from paged.kernel.variant import Variant
 
 
-def seeds(text: str) -> tuple[int | None, ...]:
-    """Read `natural,1,2`: the orders in which threads are run."""
-    try:
-        return tuple(None if part == "natural" else int(part) for part in text.split(","))
-    except ValueError as error:
-        raise ArgumentTypeError(f"expected natural, or numbers, with commas: {text!r}") from error
-
-
-def device(text: str) -> torch.device:
-    """Read `cpu`, `cuda` or `cuda:1`."""
-    if re.fullmatch(r"cpu|cuda(:\d+)?", text) is None:
-        raise ArgumentTypeError(f"expected cpu, cuda or cuda:N, got {text!r}")
-    return torch.device(text)
-
-
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
-    parser.add_argument("--problem", default="", metavar="TEXT", help="only problems named so")
-    parser.add_argument(
-        "--device", type=device, default="cpu", help="cpu (interpreter), cuda or cuda:N"
-    )
-    parser.add_argument(
-        "--orders",
-        type=seeds,
-        default=(None, 1),
-        metavar="LIST",
-        help="orders of threads in the interpreter: natural, or seeds (default: natural,1)",
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="seconds a launch may take (60)"
-    )
-
-
-def _run(arguments: Namespace) -> int:
-    device: torch.device = arguments.device
+def run_kernels(arguments: Namespace) -> int:
+    """Try kernels on their problems; return the exit status, 1 where one failed."""
+    device = torch.device(arguments.device)
     if device.type == "cuda" and not (device.index or 0) < torch.cuda.device_count():
         raise BackendUnavailable(f"torch finds no device {device}; see: paged doctor")
     orders = arguments.orders if device.type == "cpu" else (None,)
@@ -129,6 +95,3 @@ def _fault(
         return try_kernel(variant.spec, problem, device=device, interpret=config).fault
     except KernelRunError as error:
         return error
-
-
-ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from paged.cli.kernels.flags import FORMS
 from paged.errors import KernelSourceError
 from paged.kernel.choice import parse_choice
 from paged.kernel.directives import parse_directives
@@ -17,8 +18,6 @@ from paged.kernel.variant import (
     load_variant,
     shipped_variants,
 )
-
-FORMS = "OP, OP=VARIANT or FILE.cu"
 
 
 def find_targets(texts: Sequence[str]) -> list[Variant]:

@@ -16,6 +16,7 @@ import pytest
 
 from paged.cli import main as cli
 from paged.cli.command import Action, Command
+from paged.cli.kernels import main as kernels
 from paged.errors import ConfigError
 
 Probe = Callable[[BaseException | None], None]
@@ -147,6 +148,47 @@ def test_from_source_there_is_no_version(
     with pytest.raises(SystemExit):
         cli.main(["--version"])
     assert capsys.readouterr().out == "paged from source, not installed\n"
+
+
+_EVERY_HELP = r"""
+import re, sys
+from contextlib import redirect_stdout, suppress
+from io import StringIO
+
+class Refusal:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise AssertionError("torch is imported")
+
+sys.meta_path.insert(0, Refusal())
+from paged.cli.main import main
+
+def printed(*arguments):
+    with redirect_stdout(StringIO()) as text, suppress(SystemExit):
+        main(arguments)
+    print(*arguments)
+    return text.getvalue()
+
+def visit(*command):
+    text = printed(*command, "--help")
+    commands = text.partition("\ncommands:\n")[2]
+    for name in re.findall(r"^    (\w+)", commands, re.MULTILINE):
+        visit(*command, name)
+
+printed("--version")
+visit()
+"""
+
+
+def test_no_help_and_no_version_needs_torch() -> None:
+    command = [sys.executable, "-c", _EVERY_HELP]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stderr == ""
+    shown = ended.stdout.splitlines()
+    assert shown[0] == "--version"
+    for wanted in ("--help", "serve --help", "bench serve --help", "kernels compile --help"):
+        assert wanted in shown
+    assert len(shown) == 2 + len(cli.COMMANDS) + len(kernels.COMMANDS) + 1
 
 
 @pytest.mark.parametrize(
