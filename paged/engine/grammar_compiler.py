@@ -10,6 +10,7 @@ from threading import Lock
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 
 from model_zoo.loading.tokenizer import Tokenizer
+from paged.engine.deep_stack import on_deep_stack
 from paged.engine.grammar_text import llguidance_text, refused
 from paged.errors import ConfigError
 from paged.grammar import Grammar
@@ -51,7 +52,8 @@ class GrammarCompiler:
             found = self._compiled.get(grammar)
         if found is None:
             # careful: outside of the lock, or an engine that admits would wait for it
-            found = self._compile(grammar)
+            # careful: llguidance recurses from rule to rule, thousands deep in one text
+            found = on_deep_stack(lambda: self._compile(grammar))
         with self._lock:
             self._compiled[grammar] = found
             self._compiled.move_to_end(grammar)

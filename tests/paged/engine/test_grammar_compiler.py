@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -93,6 +94,16 @@ def test_a_grammar_that_takes_too_much_work_is_refused() -> None:
     both = "start: A\nA: /.*a.{18}/ & /.*b.{18}/ & ~/.*c.{18}/"
     with pytest.raises(ConfigError, match=r"^grammar\.lark: fuel exhausted"):
         COMPILER.matcher(Grammar.lark(both))
+
+
+def test_rules_of_rules_end_no_process() -> None:
+    names = ["".join(letters) for letters in product("bcdefghijklmnopqrst", repeat=3)]
+    rules = [f"{name}:{after}" for name, after in pairwise(names)]
+    text = "\n".join((f"start:{names[0]}", *rules, f'{names[-1]}:"a"'))
+    for grammar in (Grammar.lark(text), Grammar.lark(text.upper().replace("START", "start"))):
+        matcher = COMPILER.matcher(grammar)
+        assert matcher.consume_token(ord("A" if grammar.text.endswith('"A"') else "a"))
+        assert matcher.is_accepting()
 
 
 class _Endless(ByteTokenizer):
