@@ -2,13 +2,14 @@
 
 import { byId, call, element, events } from "/dashboard/page.js";
 
+// Low, so that small models keep to the question, and not 0: answers may differ.
+const TEMPERATURE = 0.5;
+
 export class Chat {
   #messages = [];
   #abort = null;
 
-  // model: called for the name to ask for.
-  constructor(model) {
-    this.model = model;
+  constructor() {
     this.log = byId("chat-log");
     const text = byId("chat-text");
     byId("chat").addEventListener("submit", (event) => {
@@ -34,7 +35,7 @@ export class Chat {
     this.#abort = new AbortController();
     byId("chat-stop").disabled = false;
     try {
-      const body = { model: this.model(), messages: this.#messages, stream: true, n: count };
+      const body = { messages: this.#messages, stream: true, n: count, temperature: TEMPERATURE };
       const response = await call("/v1/chat/completions", { body, signal: this.#abort.signal });
       for await (const event of events(response)) {
         if (event.error) throw new Error(event.error.message);

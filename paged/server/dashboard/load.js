@@ -21,9 +21,7 @@ export class Load {
   #running = new Map();
   #numDone = 0;
 
-  // model: called for the name to ask for.
-  constructor(model) {
-    this.model = model;
+  constructor() {
     const slider = byId("streams");
     slider.addEventListener("input", () => {
       byId("streams-value").textContent = slider.value;
@@ -68,7 +66,6 @@ export class Load {
   #body(count) {
     const most = Number(byId("load-tokens").value);
     return {
-      model: this.model(),
       prompt: Array.from({ length: count }, prompt),
       max_tokens: Math.max(1, Math.round(most * (0.4 + 0.6 * Math.random()))),
       n: Number(byId("load-n").value),

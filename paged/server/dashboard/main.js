@@ -10,6 +10,8 @@ import { Shadows } from "/dashboard/shadows.js";
 import { History, Hues } from "/dashboard/view.js";
 
 const PERIOD_MS = 400;
+// A step may take longer, and the engine answers between two of them.
+const PATIENCE_MS = 2000;
 const NUM_SAMPLES = 300;
 
 const hues = new Hues();
@@ -19,11 +21,9 @@ const chart = new SlotChart();
 const shadows = new Shadows();
 const requests = new RequestList(hues, (id) => blocks.focus(id));
 const blocks = new BlockMap(hues, (id) => requests.pin(id));
-let model = "";
 let isPaused = false;
 
 function show(map) {
-  model = map.model;
   hues.keep(map.requests.map((request) => request.id));
   history.add(map);
   byId("model").textContent = map.model;
@@ -46,6 +46,7 @@ function tell(text, kind) {
 }
 
 async function look() {
+  const patience = setTimeout(() => isPaused || tell("waiting for the engine", "wait"), PATIENCE_MS);
   try {
     const map = await (await call("/v1/blocks")).json();
     if (isPaused) return;
@@ -55,6 +56,8 @@ async function look() {
   } catch (error) {
     byId("key-form").hidden = error.status !== 401;
     tell(error.status ? error.message : "the server does not answer", "bad");
+  } finally {
+    clearTimeout(patience);
   }
 }
 
@@ -76,6 +79,6 @@ byId("key-form").addEventListener("submit", (event) => {
   rememberKey(byId("key").value);
 });
 startTheme(byId("theme"));
-new Chat(() => model);
-new Load(() => model);
+new Chat();
+new Load();
 watch();

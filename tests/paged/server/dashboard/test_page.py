@@ -134,6 +134,20 @@ def test_the_slider_makes_requests_and_takes_them_back(page: Any, small: LiveSer
     page.wait_for_selector(".request", state="detached")
 
 
+def test_before_the_first_map_the_page_says_that_it_waits_and_makes_load(
+    browser: Any, small: LiveServer
+) -> None:
+    page = browser.new_page()
+    page.route(f"**{BLOCKS}", lambda _: None)
+    page.goto(small.url)
+    page.wait_for_selector("#status >> text=waiting for the engine")
+    page.eval_on_selector("#streams", "e => { e.value = 1; e.dispatchEvent(new Event('input')) }")
+    page.wait_for_selector("#load-note[data-kind]")
+    assert page.get_attribute("#load-note", "data-kind") == "good"
+    page.close()
+    small.wait_until_empty()
+
+
 def test_a_chat_is_answered_several_times_and_its_text_is_text(page: Any) -> None:
     page.select_option("#chat-n", "2")
     page.fill("#chat-text", "<img src=x onerror=alert(1)>")
