@@ -149,18 +149,6 @@ MUTANTS = (
         new="        if not batch.num_seqs:\n",
     ),
     Mutant(
-        test="test_sampling_reports.py",
-        source="engine/stop_strings.py",
-        old="        num_certain = len(text) - node.depth\n",
-        new="        num_certain = len(text)\n",
-    ),
-    Mutant(
-        test="test_sampling_reports.py",
-        source="engine/sampler.py",
-        old="uniforms(rows.seed[part], rows.sequence_index[part], rows.draw_index[part])",
-        new="uniforms(rows.seed[part], rows.draw_index[part], rows.draw_index[part])",
-    ),
-    Mutant(
         test="test_often_used_parent.py",
         source="allocator/prefix_chain.py",
         old="            self._pool.retain(np.array([other]))\n",
@@ -171,23 +159,5 @@ MUTANTS = (
         source="allocator/prefix_chain.py",
         old="np.full(tables.max_rows, _CLOSED, np.int64)",
         new="np.zeros(tables.max_rows, np.int64)",
-    ),
-    Mutant(
-        test="test_server_disconnects.py",
-        source="server/service.py",
-        old="            self._put(lambda frontend: _abort(frontend, running))\n",
-        new="            self._put(lambda frontend: _abort(frontend, []))\n",
-    ),
-    Mutant(
-        test="test_server_text.py",
-        source="server/answers/choice.py",
-        old="            self._echo = None\n",
-        new="",
-    ),
-    Mutant(
-        test="test_server_requests.py",
-        source="server/routes/generation.py",
-        old=", status=404, param=",
-        new=", status=400, param=",
     ),
 )

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.regressions.mutants import MUTANTS, Mutant
+from tests.regressions.server_mutants import SERVER_MUTANTS
 
+ALL = (*MUTANTS, *SERVER_MUTANTS)
 NUM_FAILED_TESTS = 1  # exit status of pytest when tests ran and some failed
 
 
@@ -34,7 +36,7 @@ def _run(checkout: Path, *tests: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -46,15 +48,15 @@ def test_every_regression_test_has_a_mutant(repository: Path) -> None:
     tests = {path.name for path in (repository / "tests/regressions").glob("test_*.py")}
     # those of kernels plant their mistakes themselves, in copies of the .cu files
     of_kernels = {name for name in tests if name.startswith("test_kernel_reports_")}
-    assert {mutant.test for mutant in MUTANTS} == tests - of_kernels - {Path(__file__).name}
+    assert {mutant.test for mutant in ALL} == tests - of_kernels - {Path(__file__).name}
 
 
 def test_the_copy_without_a_mutant_passes(checkout: Path) -> None:
-    result = _run(checkout, *sorted({mutant.test for mutant in MUTANTS}))
+    result = _run(checkout, *sorted({mutant.test for mutant in ALL}))
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=_name)
+@pytest.mark.parametrize("mutant", ALL, ids=_name)
 def test_a_mutant_is_noticed(checkout: Path, mutant: Mutant) -> None:
     source = checkout / "paged" / mutant.source
     text = source.read_text(encoding="utf-8")

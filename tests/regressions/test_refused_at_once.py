@@ -6,6 +6,8 @@ import pytest
 
 from paged.allocator.registry import ALLOCATORS
 from paged.errors import RequestRefused
+from tests.helpers.asked import COMPLETIONS, refused
+from tests.helpers.live_server import LiveServer
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)
@@ -28,3 +30,10 @@ def test_a_prompt_that_leaves_no_room_for_output_is_refused(make_engine) -> None
         engine.add("long", [1] * 16)
     engine.add("longest", [1] * 15)
     assert len(engine.run()["longest", 0].tokens) == 16
+
+
+@pytest.mark.parametrize("length", [95, 96, 500])
+def test_the_refusal_over_http_names_the_limit(server: LiveServer, length: int) -> None:
+    error = refused(server, COMPLETIONS, {"prompt": "x" * length})
+    assert "max_model_len is 96" in error["message"]
+    assert f"{length + 1} tokens" in error["message"]
