@@ -21,12 +21,11 @@ struct Deposit {
 [[noreturn]] void fail(const char* message);
 [[noreturn]] void fail_at(const char* message, Site site);
 
-// Joins the collective `kind` of the lanes in `mask`, and returns how the caller leaves it: true
-// in the last lane to arrive, which must call finish_collective; false when another has finished
-// it. Lanes meet only with one kind, one mask and one site, else the launch fails. Drops from
-// *mask lanes that the block does not have.
-bool join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site site);
-Deposit* deposit_of(unsigned lane);
+// Joins the collective `kind` of the lanes in `mask`, and returns how the caller leaves it: in the
+// last lane to arrive with the deposits of the warp by lane, and it must call finish_collective;
+// with null when another has finished it. Lanes meet only with one kind, one mask and one site, else
+// the launch fails. Drops from *mask lanes that the block does not have.
+Deposit* const* join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site site);
 void finish_collective(unsigned mask);
 
 // Lanes of the warp that are here at this call now: all that get to it before the warp can do
@@ -71,19 +70,20 @@ inline Output warp_collective(unsigned mask, const Input& input, Combine combine
     Output output;
     Deposit deposit{&input, &output};
     const void* kind = &CollectiveKind<Input, Output, Combine>::mark;
-    if (!join_collective(&mask, &deposit, kind, site)) return output;
+    Deposit* const* deposits = join_collective(&mask, &deposit, kind, site);
+    if (deposits == nullptr) return output;
 
     Input inputs[kWarpSize];
     Output outputs[kWarpSize];
     if (mask != kFullMask) __builtin_memset(static_cast<void*>(inputs), 0xff, sizeof inputs);
     for (unsigned left = mask; left != 0; left &= left - 1) {
         const unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
-        inputs[lane] = *static_cast<const Input*>(deposit_of(lane)->input);
+        inputs[lane] = *static_cast<const Input*>(deposits[lane]->input);
     }
     combine(inputs, outputs, mask);
     for (unsigned left = mask; left != 0; left &= left - 1) {
         const unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
-        *static_cast<Output*>(deposit_of(lane)->output) = outputs[lane];
+        *static_cast<Output*>(deposits[lane]->output) = outputs[lane];
     }
     finish_collective(mask);
     return output;

@@ -29,6 +29,14 @@ struct Bfloat16Codec {
     static float decode(unsigned short bits) {
         return bit_cast<float>(static_cast<unsigned>(bits) << 16);
     }
+
+    static Floats8 decode_eight(const unsigned short* bits) {
+        typedef unsigned short Codes8 __attribute__((vector_size(16)));
+        typedef unsigned Words8 __attribute__((vector_size(32)));
+        Codes8 codes;
+        __builtin_memcpy(&codes, bits, sizeof codes);
+        return bit_cast<Floats8>(__builtin_convertvector(codes, Words8) << 16);
+    }
 };
 
 }  // namespace paged_interpret

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bits.h"
+#include "floats8.h"
 
 namespace paged_interpret {
 
@@ -22,12 +23,14 @@ template <bool is_transposed, int count>
 inline void load_matrix(const void* const* rows, Registers<count>(&out)[32], int index) {
     unsigned short elements[8][8];
     for (int row = 0; row < 8; ++row) __builtin_memcpy(elements[row], rows[row], 16);
-    for (int lane = 0; lane < 32; ++lane) {
-        const int major = lane / 4, minor = 2 * (lane % 4);
-        const auto* row = elements[major];
-        out[lane].words[index] =
-            is_transposed ? pack_pair(elements[minor][major], elements[minor + 1][major])
-                          : pack_pair(row[minor], row[minor + 1]);
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const unsigned major = lane / 4, minor = 2 * (lane % 4);
+        unsigned& word = out[lane].words[index];
+        if constexpr (is_transposed) {
+            word = pack_pair(elements[minor][major], elements[minor + 1][major]);
+        } else {
+            __builtin_memcpy(&word, &elements[major][minor], sizeof word);
+        }
     }
 }
 
@@ -51,46 +54,45 @@ struct MmaOutput {
     float d[4];
 };
 
-typedef float Row8 __attribute__((vector_size(32)));
-
-template <class T>
-inline float low_value(unsigned pair) {
-    return bit_cast<T>(static_cast<unsigned short>(pair));
-}
-
-template <class T>
-inline float high_value(unsigned pair) {
-    return bit_cast<T>(static_cast<unsigned short>(pair >> 16));
-}
-
 // d = c + a * b for [16 x 16] times [16 x 8]: c first, then k in rising order.
 template <class T>
 inline void multiply_fragments(const MmaInput (&in)[32], MmaOutput (&out)[32], unsigned) {
-    float a[16][16];
-    Row8 b[16], d[16];
-    for (int lane = 0; lane < 32; ++lane) {
-        const int row = lane / 4, column = 2 * (lane % 4);
-        for (int part = 0; part < 4; ++part) {
-            float* pair = &a[row + 8 * (part % 2)][column + 8 * (part / 2)];
-            pair[0] = low_value<T>(in[lane].a[part]);
-            pair[1] = high_value<T>(in[lane].a[part]);
-        }
-        for (int part = 0; part < 2; ++part) {
-            b[column + 8 * part][row] = low_value<T>(in[lane].b[part]);
-            b[column + 8 * part + 1][row] = high_value<T>(in[lane].b[part]);
-            d[row + 8 * part][column] = in[lane].c[2 * part];
-            d[row + 8 * part][column + 1] = in[lane].c[2 * part + 1];
+    unsigned a[16][8];  // rows of pairs
+    unsigned short b[16][8];
+    float d[16][8];
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const MmaInput& own = in[lane];
+        const unsigned row = lane / 4, pair = lane % 4, column = 2 * pair;
+        a[row][pair] = own.a[0];
+        a[row + 8][pair] = own.a[1];
+        a[row][pair + 4] = own.a[2];
+        a[row + 8][pair + 4] = own.a[3];
+        for (unsigned part = 0; part < 2; ++part) {
+            b[column + 8 * part][row] = static_cast<unsigned short>(own.b[part]);
+            b[column + 8 * part + 1][row] = static_cast<unsigned short>(own.b[part] >> 16);
+            __builtin_memcpy(&d[row + 8 * part][column], own.c + 2 * part, 8);
         }
     }
+    Floats8 right[16];
+    for (int k = 0; k < 16; ++k) right[k] = T::Codec::decode_eight(b[k]);
     for (int row = 0; row < 16; ++row) {
-        Row8 sum = d[row];
-        for (int k = 0; k < 16; ++k) sum += a[row][k] * b[k];
-        d[row] = sum;
+        float left[16];
+        for (int half = 0; half < 16; half += 8) {
+            const auto* codes = reinterpret_cast<const unsigned short*>(a[row]) + half;
+            const Floats8 numbers = T::Codec::decode_eight(codes);
+            __builtin_memcpy(left + half, &numbers, sizeof numbers);
+        }
+        Floats8 sum;
+        __builtin_memcpy(&sum, d[row], sizeof sum);
+#pragma GCC unroll 16
+        for (int k = 0; k < 16; ++k) sum += left[k] * right[k];
+        __builtin_memcpy(d[row], &sum, sizeof sum);
     }
-    for (int lane = 0; lane < 32; ++lane) {
-        const int row = lane / 4, column = 2 * (lane % 4);
-        out[lane] = {{d[row][column], d[row][column + 1], d[row + 8][column],
-                      d[row + 8][column + 1]}};
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const unsigned row = lane / 4, column = 2 * (lane % 4);
+        for (unsigned part = 0; part < 2; ++part) {
+            __builtin_memcpy(out[lane].d + 2 * part, &d[row + 8 * part][column], 8);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 // same results come from integer arithmetic.
 #pragma once
 
+#include "floats8.h"
 #include "rounding.h"
 
 namespace paged_interpret {
@@ -22,6 +23,7 @@ struct HalfCodec {
     static unsigned short encode(float value);
 
     static float decode(unsigned short bits);
+    static Floats8 decode_eight(const unsigned short* bits);
 
     // Without instructions for it.
     static float decode_by_bits(unsigned short bits) {
@@ -91,6 +93,13 @@ inline float HalfCodec::decode(unsigned short bits) {
     return __builtin_ia32_vcvtph2ps(lanes)[0];
 }
 
+inline Floats8 HalfCodec::decode_eight(const unsigned short* bits) {
+    typedef short Shorts8 __attribute__((vector_size(16)));
+    Shorts8 codes;
+    __builtin_memcpy(&codes, bits, sizeof codes);
+    return __builtin_ia32_vcvtph2ps256(codes);
+}
+
 #else
 
 template <Rounding mode>
@@ -100,6 +109,12 @@ inline unsigned short HalfCodec::encode(float value) {
 
 inline float HalfCodec::decode(unsigned short bits) {
     return decode_by_bits(bits);
+}
+
+inline Floats8 HalfCodec::decode_eight(const unsigned short* bits) {
+    Floats8 numbers;
+    for (int i = 0; i < 8; ++i) numbers[i] = decode_by_bits(bits[i]);
+    return numbers;
 }
 
 #endif

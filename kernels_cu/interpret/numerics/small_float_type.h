@@ -18,6 +18,8 @@ struct alignas(4) PAGED_RAW2 {
 };
 
 struct alignas(2) PAGED_T {
+    using Codec = paged_interpret::PAGED_CODEC;
+
     unsigned short bits;
 
     PAGED_T() = default;

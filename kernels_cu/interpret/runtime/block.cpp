@@ -84,6 +84,7 @@ void Block::set_up_lanes() {
         lane.thread = place;
         lane.lane_index = i % kWarpSize;
         lane.warp_index = i / kWarpSize;
+        lane.warp = &warps_[lane.warp_index];
         lane.phase = Phase::unstarted;
         lane.stack = nullptr;
         lane.num_groups = 0;
@@ -102,6 +103,7 @@ void Block::set_up_lanes() {
         Warp& warp = warps_[w];
         warp.present = left >= kWarpSize ? kFullMask : (1u << left) - 1;
         warp.ready = warp.present;
+        warp.natural_lanes = natural_ ? &lane(w, 0) : nullptr;
         warp.yielded = warp.asking = warp.ended = warp.num_meetings = 0;
     }
 }
@@ -154,7 +156,8 @@ void Block::wait(Phase phase, Site site, unsigned mask) {
     lane.phase = phase;
     lane.site = site;
     lane.mask = mask;
-    warp().ready &= ~(1u << lane.lane_index);
+    lane.warp->ready &= ~(1u << lane.lane_index);
+    if (LaneState* next = lane.warp->next()) return switch_lanes(lane, *next);
     LaneState* next = pick();
     if (next == nullptr) report_deadlock();
     if (next != &lane) resume(lane, *next);
@@ -164,14 +167,6 @@ void Block::give_way() {
     LaneState& lane = self();
     LaneState& next = *pick();
     if (&next != &lane) resume(lane, next);
-}
-
-void Block::wake(Warp& warp, unsigned lanes) {
-    const auto warp_index = static_cast<unsigned>(&warp - warps_);
-    warp.ready |= lanes;
-    for (unsigned left = lanes; left != 0; left &= left - 1) {
-        lane(warp_index, static_cast<unsigned>(__builtin_ctz(left))).phase = Phase::running;
-    }
 }
 
 void Block::wake_all() {
@@ -204,8 +199,7 @@ void Block::resume(LaneState& from, LaneState& to) {
         to.stack = stacks_.take();
         to.stack_pointer = to.stack->prepare(&Block::run_lanes);
     }
-    current_lane = &to;
-    paged_switch(&from.stack_pointer, to.stack_pointer);
+    switch_lanes(from, to);
 }
 
 LaneState* Block::pick() {

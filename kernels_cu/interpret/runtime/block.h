@@ -41,14 +41,17 @@ struct AsyncCopy {
     const void* place;  // in the kernel's code
 };
 
-struct LaneState : Lane {
-    Phase phase;
+struct Warp;
+
+// What a switch between lanes touches comes first, and lies in one line of the cache.
+struct alignas(64) LaneState : Lane {
+    Phase phase;  // of a lane that its warp has ready: how it waited before
     void* stack_pointer;
-    Stack* stack;
+    Warp* warp;
     Site site;           // where it waits
     unsigned mask;       // for whom it waits
-    Deposit* deposit;    // of the collective it waits in
     unsigned answer;     // to the active mask it asked for
+    Stack* stack;
     unsigned num_groups; // of asynchronous copies, committed
     std::vector<AsyncCopy> copies;
     CallPath path;  // where accesses are observed
@@ -69,7 +72,16 @@ struct Warp {
     unsigned ended;
     unsigned present;  // lanes the block has
     unsigned num_meetings;
+    LaneState* natural_lanes;  // its lanes, where they run in natural order, else null
     Meeting meetings[kWarpSize];
+    Deposit* deposits[kWarpSize];  // of the collectives that lanes wait in
+
+    // The lane that runs next where that can be told at once: one that has run before; else null.
+    LaneState* next() const {
+        if (natural_lanes == nullptr || ready == 0) return nullptr;
+        LaneState& lane = natural_lanes[__builtin_ctz(ready)];
+        return lane.phase == Phase::unstarted ? nullptr : &lane;
+    }
 };
 
 class Block {
@@ -79,14 +91,14 @@ public:
     void reserve(unsigned num_threads) { stacks_.reserve(num_threads); }
 
     LaneState& self() const { return *static_cast<LaneState*>(current_lane); }
-    Warp& warp() { return warps_[self().warp_index]; }
+    Warp& warp() const { return *self().warp; }
     LaneState& lane(unsigned warp, unsigned lane) { return lanes_[warp * kWarpSize + lane]; }
 
     // Waits in this phase until another lane makes the caller ready.
     void wait(Phase phase, Site site, unsigned mask);
     // Lets the first of the ready lanes, perhaps the caller, run: orders stay natural.
     void give_way();
-    void wake(Warp& warp, unsigned lanes);
+    void wake(Warp& warp, unsigned lanes) { warp.ready |= lanes; }
     void wake_all();
     // Tells an observer that all lanes that have not ended have met, of a warp or of the block.
     void observe_meeting(const Warp& warp, unsigned lanes) const;
@@ -96,7 +108,7 @@ public:
     // Leaves the block without ending its lanes. Called on a lane's stack.
     [[noreturn]] void abandon();
     // Who waits where, one line a group of lanes.
-    void describe_lanes(char* text, size_t capacity) const;
+    void describe_lanes(char* text, size_t capacity);
 
     Launch& launch() const { return *launch_; }
     unsigned num_threads() const { return num_threads_; }
@@ -145,6 +157,12 @@ private:
 
 inline bool same_site(const Site& a, const Site& b) {
     return a.line == b.line && (a.file == b.file || __builtin_strcmp(a.file, b.file) == 0);
+}
+
+// Goes on with another lane of the block, until one goes on with this.
+inline void switch_lanes(LaneState& from, LaneState& to) {
+    current_lane = &to;
+    paged_switch(&from.stack_pointer, to.stack_pointer);
 }
 
 // The block that the calling OS thread runs, or null.

@@ -53,7 +53,12 @@ int describe_group(char* text, size_t capacity, const LaneState& first, const La
 
 }  // namespace
 
-void Block::describe_lanes(char* text, size_t capacity) const {
+void Block::describe_lanes(char* text, size_t capacity) {
+    for (unsigned i = 0; i < num_threads_; ++i) {
+        LaneState& lane = lanes_[i];
+        const bool is_ready = (warps_[lane.warp_index].ready >> lane.lane_index & 1) != 0;
+        if (is_ready && lane.phase != Phase::unstarted) lane.phase = Phase::running;
+    }
     size_t used = 0;
     unsigned first = 0;
     text[0] = 0;

@@ -24,9 +24,9 @@ inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_wr
     current_observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
 }
 
-inline bool is_read_again(const void* address) {
+inline bool is_passed(const void* address, const void* place) {
     return current_sanitizer != nullptr &&
-           current_sanitizer->is_read_again(reinterpret_cast<uint64_t>(address));
+           current_sanitizer->pass_read(reinterpret_cast<uint64_t>(address), place);
 }
 
 // The runtime calls into a kernel's library outside of lanes too.
@@ -63,7 +63,7 @@ void* observed_memset(void* to, int byte, size_t num_bytes) {
 }  // namespace paged_interpret
 
 using paged_interpret::is_observed_lane;
-using paged_interpret::is_read_again;
+using paged_interpret::is_passed;
 using paged_interpret::Shadow;
 using paged_interpret::tell;
 using paged_interpret::tell_atomic;
@@ -74,7 +74,7 @@ using paged_interpret::tell_atomic;
 // as far as races go.
 #define PAGED_PLAIN(bytes)                                                                        \
     void __tsan_read##bytes(void* address) {                                                      \
-        if (bytes == Shadow::kWordBytes && is_read_again(address)) return;                        \
+        if (bytes == Shadow::kWordBytes && is_passed(address, PAGED_HERE)) return;                \
         tell(address, bytes, true, false, PAGED_HERE);                                            \
     }                                                                                             \
     void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }    \

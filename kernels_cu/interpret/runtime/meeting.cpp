@@ -54,19 +54,16 @@ void check_mask(const Warp& warp, unsigned lane, unsigned mask, Site site) {
     }
 }
 
-}  // namespace
-
-bool join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site site) {
+__attribute__((noinline)) Deposit* const* join_slowly(unsigned* mask, const void* kind, Site site,
+                                                      const void* place) {
     Block& block = *current_block;
     LaneState& lane = block.self();
-    Warp& warp = block.warp();
+    Warp& warp = *lane.warp;
     const unsigned bit = 1u << lane.lane_index;
     *mask &= warp.present;
-    lane.deposit = deposit;
-    const void* place = __builtin_return_address(0);
     if (*mask == bit) {
         profile_collective(place, site, *mask);
-        return true;
+        return warp.deposits;
     }
     check_mask(warp, lane.lane_index, *mask, site);
     Meeting& meeting = open_meeting(warp, *mask, kind, site);
@@ -74,15 +71,38 @@ bool join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site si
     if (meeting.arrived == meeting.mask) {
         close_meeting(warp, &meeting);
         profile_collective(place, site, *mask);
-        return true;
+        return warp.deposits;
     }
     block.wait(Phase::at_collective, site, *mask);
-    return false;
+    return nullptr;
 }
 
-Deposit* deposit_of(unsigned lane) {
-    Block& block = *current_block;
-    return block.lane(block.self().warp_index, lane).deposit;
+}  // namespace
+
+Deposit* const* join_collective(unsigned* mask, Deposit* deposit, const void* kind, Site site) {
+    auto& lane = static_cast<LaneState&>(*current_lane);
+    Warp& warp = *lane.warp;
+    Meeting& meeting = warp.meetings[0];
+    const unsigned bit = 1u << lane.lane_index;
+    const unsigned awaited = meeting.mask & ~meeting.arrived;
+    warp.deposits[lane.lane_index] = deposit;
+    // All but the first and the last to arrive, where they do no more than wait. Without a call, so
+    // that no register is saved but by the switch.
+    if (warp.num_meetings == 1 && meeting.mask == *mask && meeting.kind == kind &&
+        meeting.site.file == site.file && meeting.site.line == site.line &&
+        (awaited & bit) != 0 && awaited != bit) {
+        warp.ready &= ~bit;
+        if (LaneState* next = warp.next()) {
+            meeting.arrived |= bit;
+            lane.phase = Phase::at_collective;
+            lane.site = site;
+            lane.mask = meeting.mask;
+            switch_lanes(lane, *next);
+            return nullptr;
+        }
+        warp.ready |= bit;
+    }
+    return join_slowly(mask, kind, site, __builtin_return_address(0));
 }
 
 void finish_collective(unsigned mask) {

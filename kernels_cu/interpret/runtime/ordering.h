@@ -41,6 +41,8 @@ public:
         const unsigned warp = thread / kWarpSize;
         return record.stamp <= (record.thread / kWarpSize == warp ? warp_floors_[warp] : floor_);
     }
+    // Whether it lies between such an access and every thread of the block.
+    bool is_past_barrier_of_block(const Record& record) const { return record.stamp <= floor_; }
     // Whether such an access is ordered before the thread.
     bool is_ordered(const Record& record, unsigned thread) const {
         if (is_past_barrier(record, thread) || record.thread == thread) return true;

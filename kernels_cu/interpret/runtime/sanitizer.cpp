@@ -13,6 +13,8 @@ __thread Sanitizer* current_sanitizer = nullptr;
 
 namespace {
 
+constexpr uint8_t kWholeWord = (1u << Shadow::kWordBytes) - 1;
+
 // An address in the kernel's library: that of a call's return may be the next line's.
 uint64_t frame_of(const void* place, uint64_t module_base) {
     return reinterpret_cast<uint64_t>(place) - 1 - module_base;
@@ -100,7 +102,36 @@ void Sanitizer::see_shared(const MemoryAccess& access) {
 
 void Sanitizer::unsettle(uint64_t offset, uint64_t num_bytes) {
     const uint64_t last = (offset + std::max<uint64_t>(num_bytes, 1) - 1) / Shadow::kWordBytes;
-    for (uint64_t word = offset / Shadow::kWordBytes; word <= last; ++word) settled_[word] = 0;
+    for (uint64_t word = offset / Shadow::kWordBytes; word <= last; ++word) settled_[word] = {};
+}
+
+bool Sanitizer::remember_clean_read(uint64_t offset, const void* place) {
+    Cell& cell = shared_shadow_.cell(offset);
+    const auto thread = static_cast<uint16_t>(current_thread());
+    if (cell.defined_block != block_serial_ || cell.defined != kWholeWord || cell.in_flight != 0 ||
+        !ordering_.is_past_barrier(cell.write, thread)) {
+        return false;
+    }
+    const auto frame = static_cast<uint32_t>(frame_of(place, module_base_));
+    const Record own{ordering_.now(), ordering_.block(), frame, thread, kWholeWord, 0};
+    remember_read(cell, own, true);
+    settled_[offset / Shadow::kWordBytes] =
+        Settled{ordering_.now(), settled_warps(cell, thread / kWarpSize)};
+    return true;
+}
+
+// After a clean read by this warp: once two of its lanes have read the word, or two warps, whoever
+// reads it next adds nothing, see remember_read.
+uint32_t Sanitizer::settled_warps(const Cell& cell, unsigned warp) const {
+    const Record &a = cell.reads[0], &b = cell.reads[1];
+    const unsigned first = warp * kWarpSize;
+    if ((a.mask & b.mask) != kWholeWord) return 0;
+    if (ordering_.is_past_barrier(a, first) || ordering_.is_past_barrier(b, first)) return 0;
+    const uint32_t own = 1u << warp;
+    if (a.thread / kWarpSize == b.thread / kWarpSize) {
+        return a.thread / kWarpSize == warp ? own : 0;
+    }
+    return ordering_.is_past_barrier_of_block(cell.write) ? ~uint32_t{0} : own;
 }
 
 // Calls visit(cell, bytes of it) for each word of an access.

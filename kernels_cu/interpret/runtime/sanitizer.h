@@ -23,9 +23,9 @@ public:
 
     void begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared);
     void see(const MemoryAccess& access);
-    // The most frequent access by far: one word of shared memory that was written before a barrier,
-    // and that others have read since. Nothing is to be said of it, or remembered.
-    bool is_read_again(uint64_t address);
+    // The most frequent access by far: a read of one word of shared memory that was written before a
+    // barrier. Returns false where there may be something to say of it.
+    bool pass_read(uint64_t address, const void* place);
     // An asynchronous copy to shared memory was issued, or has been waited for.
     void begin_copy(const MemoryAccess& access);
     void end_copy(const MemoryAccess& access);
@@ -41,6 +41,16 @@ private:
         int64_t offset;
     };
 
+    // Warps whose reads of a word, up to the next synchronisation, are right and need not be
+    // remembered.
+    struct Settled {
+        uint32_t stamp;
+        uint32_t warps;
+    };
+    static_assert(kMaxWarps <= 32, "a bit for each warp of a block");
+
+    bool remember_clean_read(uint64_t offset, const void* place);
+    uint32_t settled_warps(const Cell& cell, unsigned warp) const;
     void see_shared(const MemoryAccess& access);
     void unsettle(uint64_t offset, uint64_t num_bytes);
     void see_operand(const MemoryAccess& access);
@@ -66,7 +76,7 @@ private:
     uint64_t dynamic_begin_ = 0;  // an address; the end of shared memory where the kernel has none
     uint32_t block_serial_ = 0;
     Shadow shared_shadow_;
-    std::vector<uint32_t> settled_;  // by word of shared memory: when nothing was left to be said
+    std::vector<Settled> settled_;  // by word of shared memory
     std::unordered_set<uint64_t> reported_;
 };
 
@@ -74,26 +84,13 @@ inline unsigned current_thread() {
     return current_lane->warp_index * kWarpSize + current_lane->lane_index;
 }
 
-inline bool Sanitizer::is_read_again(uint64_t address) {
-    constexpr uint8_t kWholeWord = (1u << Shadow::kWordBytes) - 1;
+inline bool Sanitizer::pass_read(uint64_t address, const void* place) {
     const uint64_t offset = address - shared_begin_;
     if (offset >= shared_bytes_ || offset % Shadow::kWordBytes != 0) return false;
-    uint32_t& settled = settled_[offset / Shadow::kWordBytes];
-    if (settled == ordering_.now()) return true;
-    const Cell& cell = shared_shadow_.cell(offset);
-    const unsigned thread = current_thread();
-    if (cell.defined_block != block_serial_ || cell.defined != kWholeWord || cell.in_flight != 0 ||
-        !ordering_.is_past_barrier(cell.write, thread)) {
-        return false;
-    }
-    const Record &a = cell.reads[0], &b = cell.reads[1];
-    if (a.thread == thread && a.stamp == ordering_.now()) return a.mask == kWholeWord;
-    if (ordering_.is_past_barrier(a, thread) || ordering_.is_past_barrier(b, thread)) return false;
-    const unsigned warp = a.thread / kWarpSize;
-    const bool are_of_two_warps = warp != b.thread / kWarpSize;
-    // Then the same holds for all threads, until some meet.
-    if (are_of_two_warps) settled = ordering_.now();
-    return are_of_two_warps || warp == thread / kWarpSize;
+    const Settled& settled = settled_[offset / Shadow::kWordBytes];
+    const unsigned warp = current_lane->warp_index;
+    if (settled.stamp == ordering_.now() && (settled.warps >> warp & 1) != 0) return true;
+    return remember_clean_read(offset, place);
 }
 
 // Of the blocks that the calling OS thread runs; null where the launch is not sanitized.

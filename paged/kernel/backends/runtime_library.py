@@ -26,6 +26,14 @@ RUNTIME_SOURCES = (
     *(INTERPRET_DIR / name for name in ("lane.h", "collective.h", "device.h", "dynamic_shared.h")),
     INTERPRET_DIR / "observed_copies.h",
 )
+OPTIONS = (
+    *("-O2", "-fexceptions", "-pthread"),
+    # Checks of alignment are the kernels'; here they would cost each access of an observed one.
+    "-fno-sanitize=alignment",
+    # careful: g++ 12 forgets what a declaration says of this where the definition follows it, and
+    # calls a function for each use of such a variable.
+    "-ftls-model=initial-exec",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +74,12 @@ def load_runtime(compiler: HostCompiler) -> Runtime:
 
 @lru_cache(maxsize=8)
 def _load(compiler: HostCompiler, folder: Path) -> Runtime:
-    key = cache_key(compiler.fingerprint, _fingerprint(RUNTIME_SOURCES))
+    key = cache_key(compiler.fingerprint, *OPTIONS, _fingerprint(RUNTIME_SOURCES))
     path = folder / f"libpaged_interpret_{key}.so"
     server = folder / f"paged_server_{key}"
     sources = sorted((INTERPRET_DIR / "runtime").glob("*.cpp"))
-    # Checks of alignment are the kernels'; here they would cost each access of an observed one.
-    options = ("-O2", "-fexceptions", "-pthread", "-fno-sanitize=alignment")
-    shared = (*options, "-shared", f"-Wl,-soname,{path.name}")
-    linked = (*options, str(path), "-Wl,-rpath,$ORIGIN")
+    shared = (*OPTIONS, "-shared", f"-Wl,-soname,{path.name}")
+    linked = (*OPTIONS, str(path), "-Wl,-rpath,$ORIGIN")
     main = [INTERPRET_DIR / "server" / "main.cpp"]
     files = (
         keep(path, partial(_compile, compiler, sources, shared)),
