@@ -21,6 +21,9 @@ NO_HARDWARE = "times of CUDA kernels are the interpreter's on this CPU: no measu
 _FEW_STEPS = {"cpu": 8, "cuda": 64}
 """Replayed where the user does not say how many."""
 
+_OF_A_KERNEL = ("against", "sanitize", "bench", "count", "json")
+"""Flags that mean nothing where no kernel is replayed."""
+
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="what --record wrote")
@@ -99,6 +102,9 @@ def _check(arguments: Namespace) -> None:
     from paged.replay.contender import OP
 
     if arguments.kernel is None:
+        given = [name for name in _OF_A_KERNEL if getattr(arguments, name)]
+        if given:
+            raise ConfigError(f"--{given[0]} says what is done with a kernel: name it by --kernel")
         return
     if arguments.kernel[0] != OP:
         raise ConfigError(f"only {OP} can be replayed, got --kernel {arguments.kernel[0]}=")

@@ -71,7 +71,7 @@ def make_engine(
         executor.record_graphs()
     engine = Engine(scheduler, executor, WallClock(), [executor.searches], on_failure=on_failure)
     if options.record is not None:
-        record_batches(engine, Path(options.record), model.config)
+        record_batches(engine, Path(options.record), model.config, name=model.name)
     return engine
 
 

@@ -43,7 +43,8 @@ class StepOutcome:
     error: most that an element of out is away from the exact one; infinite where only one of
         the two is finite. None where there is no result.
     traffic: bytes that the kernel moves, where they were counted.
-    difference: the same, from the other's result. is_equal: whether all bits are equal.
+    difference: most that an element of any result is away from the other's. is_equal: whether all
+        bits are equal.
     """
 
     step: int
@@ -121,7 +122,7 @@ def replay_step(
         text=step.text,
         fault=step.problem.judge(got),
         error=distance(got[0], step.attention.exact[0]),
-        difference=None if expected is None else distance(got[0], expected[0]),
+        difference=None if expected is None else max(map(distance, got, expected)),
         is_equal=expected is not None and same_bits(got, expected) is None,
         times=times,
         traffic=_traffic(kernel, step) if is_counted else None,

@@ -33,7 +33,7 @@ class Report:
         lines = [f"{self.kernel}: wrong in {len(self.faults)} of {len(served)} steps"]
         if not self.faults:
             lines = [f"{self.kernel}: right in all {len(served)} steps, by the float64 reference"]
-        lines += [f"  WRONG  {each.text}: {each.fault}" for each in self.faults[:_MOST_FAULTS]]
+        lines += [line for each in self.faults[:_MOST_FAULTS] for line in _fault_lines(each)]
         left_out = [each for each in self.outcomes if each.why_not is not None]
         if left_out:
             first = left_out[0]
@@ -59,6 +59,8 @@ class Report:
         if worst is None:
             return []
         num_equal = sum(each.is_equal for each in served)
+        if num_equal == len(served):
+            return [f"  equal to {self.other} in all {len(served)} steps, bit for bit"]
         return [
             f"  equal to {self.other} in {num_equal} of {len(served)} steps, bit for bit",
             f"  largest difference to {self.other} {worst.difference:.3g}, in {worst.text}",
@@ -84,6 +86,11 @@ class Report:
 
 
 _MOST_FAULTS = 5
+
+
+def _fault_lines(outcome: StepOutcome) -> list[str]:
+    first, *rest = (outcome.fault or "").splitlines() or [""]
+    return [f"  WRONG  {outcome.text}: {first}", *(f"         {line}" for line in rest)]
 
 
 def _row(outcome: StepOutcome) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class StepProblem:
     def text(self) -> str:
         """Its size in words."""
         return (
-            f"step {self.place}: {self.num_seqs:,} sequences, {self.num_tokens:,} tokens (longest"
-            f" {self.longest_query:,}) on {self.num_keys:,} keys (longest {self.longest_keys:,})"
+            f"step {self.place}: sequences {self.num_seqs:,}, tokens {self.num_tokens:,} (longest"
+            f" {self.longest_query:,}), keys {self.num_keys:,} (longest {self.longest_keys:,})"
         )
 
 

@@ -93,6 +93,7 @@ def test_a_run_that_broke_off_is_replayed_to_there(
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        (["--against", "host"], "--against says what is done with a kernel: name it by --kernel"),
         (["--kernel", "write_kv=host"], "only attention can be replayed"),
         (["--kernel", "attention=host", "--bench"], "name it by --against"),
         (["--kernel", "attention=host", "--sanitize"], "only CUDA kernels can be sanitized"),

@@ -30,6 +30,7 @@ def test_batches_of_an_llm_are_in_the_file(tmp_path: Path) -> None:
         model = recording.header.model
     config = tiny_model().config
     assert model is not None
+    assert model.name == tiny_model().name == "tiny"
     assert (model.num_heads, model.head_dim) == (config.num_heads, config.head_dim)
     assert model.windows == (None,)
     assert batches[0] == (len("hello") + len("a longer prompt") + 2, 4)

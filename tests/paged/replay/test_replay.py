@@ -27,14 +27,14 @@ def _problem(batch: Batch, place: int) -> StepProblem:
     return step_problem(batch, SHAPE, place=place, seed=0, device=torch.device("cpu"))
 
 
-def changed(by: float) -> Candidate:
-    """Return the host's kernel with an element of its output changed."""
+def changed(by: float, *, result: int = 0) -> Candidate:
+    """Return the host's kernel with an element of one of its results changed."""
 
     def prepare(problem: Problem):
         def call() -> Tensors:
-            out, lse = HOST.prepare(problem)()
-            out.view(-1)[3] += by
-            return out, lse
+            results = HOST.prepare(problem)()
+            results[result].view(-1)[1] += by
+            return results
 
         return call
 
@@ -70,6 +70,13 @@ def test_a_right_kernel_has_no_fault(run: Path) -> None:
     assert all(each.fault is None and each.times is None for each in outcomes)
     assert all(0 < (each.error or 0) < 1e-5 for each in outcomes)
     assert all(0 <= (each.difference or 0) < 1e-5 for each in outcomes)
+
+
+def test_a_difference_is_that_of_any_result(run: Path) -> None:
+    for outcome in replayed(run, changed(0.5, result=1), HOST):
+        assert outcome.error == pytest.approx(0.0, abs=1e-5)
+        assert outcome.difference == pytest.approx(0.5)
+        assert not outcome.is_equal
 
 
 def test_a_wrong_one_is_told_with_its_distance(run: Path) -> None:

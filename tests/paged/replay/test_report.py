@@ -34,6 +34,11 @@ def test_totals_and_the_worst_are_told() -> None:
     ]
 
 
+def test_equal_in_all_steps_is_all_there_is_to_say_of_the_difference() -> None:
+    lines = Report(kernel="k", other="o", outcomes=[OUTCOMES[1]]).lines()
+    assert lines[2:] == ["  equal to o in all 1 steps, bit for bit"]
+
+
 def test_bytes_are_told_in_all_and_at_worst() -> None:
     outcomes = [
         StepOutcome(step=0, text=f"step {n}", traffic=Traffic(operands=(moved,), least_bytes=least))
@@ -58,15 +63,16 @@ def operand(name: str, num_bytes: int) -> OperandTraffic:
 
 def test_faults_and_what_is_not_served_are_told() -> None:
     outcomes = (
-        StepOutcome(step=4, text="step 4: d", fault="it crashed"),
+        StepOutcome(step=4, text="step 4: d", fault="it crashed\nand burned"),
         StepOutcome(step=5, text="step 5: e", why_not="no type"),
         OUTCOMES[1],
     )
     report = Report(kernel="k", other=None, outcomes=outcomes)
     assert report.faults == [outcomes[0]]
-    assert report.lines()[:3] == [
+    assert report.lines()[:4] == [
         "k: wrong in 1 of 2 steps",
         "  WRONG  step 4: d: it crashed",
+        "         and burned",
         "  1 steps not served: step 5: e: no type",
     ]
 

@@ -102,8 +102,8 @@ def test_contents_follow_from_step_and_seed(run: Path) -> None:
 def test_the_text_tells_the_size(run: Path) -> None:
     batch = next(batches(run))
     assert problem_of(batch).text == (
-        f"step 0: {batch.num_seqs} sequences, {batch.num_tokens} tokens (longest"
-        f" {batch.num_scheduled.max()}) on {batch.num_tokens} keys (longest"
+        f"step 0: sequences {batch.num_seqs}, tokens {batch.num_tokens} (longest"
+        f" {batch.num_scheduled.max()}), keys {batch.num_tokens} (longest"
         f" {batch.seq_lens.max()})"
     )
 
