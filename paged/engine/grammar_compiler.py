@@ -11,16 +11,17 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 
 from model_zoo.loading.tokenizer import Tokenizer
 from paged.engine.deep_stack import on_deep_stack
-from paged.engine.grammar_text import llguidance_text, refused
+from paged.engine.grammar_text import failure_reason, llguidance_text, refused
 from paged.errors import ConfigError
 from paged.grammar import Grammar
 
 _MAX_CACHED = 128
 # Starts the name of a special token: no UTF-8 has it, so no text can ask for one.
 _SPECIAL_MARK = b"\xff"
-# llguidance's own; work within them takes a second at most. A grammar that needs more is refused.
+# llguidance's own but for the first, which is a fifth of its: so a step takes 0.2 s and 30 MB at
+# most. What needs more is refused.
 _LIMITS = LLParserLimits(
-    initial_lexer_fuel=1_000_000,
+    initial_lexer_fuel=200_000,
     step_lexer_fuel=200_000,
     step_max_items=50_000,
     max_items_in_row=2_000,
@@ -63,9 +64,17 @@ class GrammarCompiler:
 
     def _compile(self, grammar: Grammar) -> LLMatcher:
         matcher = LLMatcher(self._vocabulary, llguidance_text(grammar), log_level=0, limits=_LIMITS)
+        if not matcher.is_error():
+            # The most work of all steps: here no engine waits for it, and a failure is told early.
+            matcher.compute_bitmask()
         if matcher.is_error():
-            raise refused(grammar, matcher.get_error())
+            raise refused(grammar, failure_reason(matcher))
         return matcher
+
+    def forget(self, grammar: Grammar) -> None:
+        """Compile a grammar anew when it is asked for again."""
+        with self._lock:
+            self._compiled.pop(grammar, None)
 
     @cached_property
     def _vocabulary(self) -> LLTokenizer:

@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from llguidance import LLMatcher
 
 from paged.engine.grammar_compiler import GrammarCompiler
+from paged.engine.grammar_row import GrammarRow
 from paged.engine.sample_rows import Entries, Masks, SampleRows
 from paged.engine.step_draws import StepDraws
 from paged.engine.step_result import GrammarEnds
 from paged.errors import RequestRefused
 from paged.scheduler.batch import Admitted
 from paged.types import BoolArray, IndexArray, TokenArray
-
-
-@dataclass(slots=True, eq=False)
-class _Row:
-    """A sequence whose matcher has seen the first num_seen tokens of its output.
-
-    banned: ends of text that it is to do without, where it can.
-    """
-
-    start: LLMatcher
-    matcher: LLMatcher
-    num_prompt_tokens: int
-    banned: IndexArray
-    num_seen: int = 0
-
-    def catch_up(self, output: TokenArray) -> None:
-        """See the output that the sequence has, whatever was seen of another."""
-        if self.num_seen > len(output):
-            self.matcher, self.num_seen = self.start.deep_copy(), 0
-        if self.num_seen < len(output):
-            self.matcher.consume_tokens(output[self.num_seen :].tolist())
-            self.num_seen = len(output)
 
 
 class GrammarRows:
@@ -48,7 +26,7 @@ class GrammarRows:
 
     def __init__(self, max_rows: int, compiler: GrammarCompiler) -> None:
         self._compiler = compiler
-        self._on: dict[int, _Row] = {}
+        self._on: dict[int, GrammarRow] = {}
         self._is_constrained: BoolArray = np.zeros(max_rows, np.bool_)
 
     def admit(self, admitted: Admitted, eos_ids: Set[int]) -> None:
@@ -61,12 +39,11 @@ class GrammarRows:
         self._is_constrained[admitted.rows] = grammar is not None
         if params is None or grammar is None:
             return
-        start = self._compiler.matcher(grammar)
         banned = np.array(sorted(eos_ids) if params.ignore_eos else [], np.int64)
         for row in admitted.rows.tolist():
-            self._on[row] = _Row(
-                start=start,
-                matcher=start.deep_copy(),
+            self._on[row] = GrammarRow(
+                self._compiler,
+                grammar,
                 num_prompt_tokens=admitted.request.num_prompt_tokens,
                 banned=banned,
             )
@@ -92,21 +69,16 @@ class GrammarRows:
         ends: dict[int, RequestRefused | None] = {}
         for place in self._is_constrained[draws.rows].nonzero()[0].tolist():
             row = self._on[int(draws.rows[place])]
-            row.num_seen += 1
-            row.matcher.consume_token(int(drawn[place]))
-            if row.matcher.is_error():
-                # What follows describes llguidance's own state.
-                reason, _, _ = row.matcher.get_error().partition("<state>")
-                ends[place] = RequestRefused(f"grammar: {reason.strip()}; ask for a simpler one")
-            elif row.matcher.is_stopped():
-                ends[place] = None
+            row.take(int(drawn[place]))
+            if row.refusal is not None or row.is_complete:
+                ends[place] = row.refusal
         return ends
 
     def _allowed(self, draws: StepDraws, tokens: TokenArray, place: int) -> BoolArray:
         row = self._on[int(draws.rows[place])]
         end = int(draws.num_tokens[place])
-        row.catch_up(tokens[draws.token_rows[place], row.num_prompt_tokens : end])
-        bits = np.frombuffer(row.matcher.compute_bitmask(), np.uint8)
+        output = tokens[draws.token_rows[place], row.num_prompt_tokens : end]
+        bits = np.frombuffer(row.bits(output), np.uint8)
         count = self._compiler.vocab_size
         allowed = np.unpackbits(bits, count=count, bitorder="little").view(np.bool_)
         _ban(allowed, row.banned)

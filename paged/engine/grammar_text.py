@@ -54,6 +54,12 @@ def refused(grammar: Grammar, reason: str) -> ConfigError:
     return ConfigError(f"grammar.{grammar.kind.value}: {reason:.300}; got {grammar.text!r:.80}")
 
 
+def failure_reason(matcher: LLMatcher) -> str:
+    """Return why a matcher has failed, without what llguidance says of its own state."""
+    reason = matcher.get_error().partition("<state>")[0].strip()
+    return "no text matches it" if reason == "NoExtensionBias" else reason
+
+
 def _check_multiples(grammar: Grammar, schema: object) -> None:
     """Refuse a schema where numbers might have to be multiples of a large one."""
     multiples = [*_multiples(schema)]

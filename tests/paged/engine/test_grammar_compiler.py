@@ -83,6 +83,8 @@ def test_white_space_within_json_is_bounded() -> None:
         (Grammar.json_schema({"$ref": "http://localhost/x"}), r"does not fetch resources"),
         (Grammar.lark("start: missing"), r"^grammar\.lark: .*missing"),
         (Grammar.lark("rule: 'a'"), r"^grammar\.lark: "),
+        (Grammar.regex(r"[^\s\S]"), r"^grammar\.regex: no text matches it; got"),
+        (Grammar.json_schema({"$ref": "#"}), r"^grammar\.json_schema: no text matches it; got"),
     ],
 )
 def test_a_bad_grammar_is_refused_with_what_is_wrong(grammar: Grammar, message: str) -> None:
