@@ -109,6 +109,14 @@ class Finding:
         """The line of the source, where it is known."""
         return self.place.line
 
+    @property
+    def site(self) -> tuple[object, ...]:
+        """What findings have in common that one change of the source would mend."""
+        places = (self.place, self.other or Place())
+        return self.kind, self.operand, *((place.file, place.line) for place in places)
+
     def __str__(self) -> str:
-        where = f" ({self.place})" if str(self.place) else ""
+        places = [str(self.place)] if str(self.place) else []
+        places += [] if self.other is None else [f"the other: {self.other}"]
+        where = f" ({'; '.join(places)})" if places else ""
         return f"{self.kind}: kernel {self.kernel} {self.message}{where}; {self.advice}"

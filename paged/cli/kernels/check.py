@@ -54,12 +54,13 @@ def _check_targets(arguments: Namespace) -> int:
     num_calls = 0
     for variant in find_targets(arguments.targets):
         print(f"{variant.op.name}={variant.name}  {variant.path}", flush=True)
+        told: set[tuple[object, ...]] = set()
         for problem in problems_of(variant.op):
             if arguments.problem.lower() not in problem.name.lower():
                 continue
             if why_unserved(variant.spec, problem) is None:
                 num_calls += 1
-                findings += _check(variant, problem, config)
+                findings += _check(variant, problem, config, told)
     if not num_calls:
         raise KernelSourceError(
             f"no problem that a kernel serves is named like {arguments.problem!r}; "
@@ -69,15 +70,22 @@ def _check_targets(arguments: Namespace) -> int:
     return 1 if findings else 0
 
 
-def _check(variant: Variant, problem: Problem, config: SanitizeConfig) -> tuple[Finding, ...]:
-    """Sanitize one call and print what was found."""
+def _check(
+    variant: Variant, problem: Problem, config: SanitizeConfig, told: set[tuple[object, ...]]
+) -> tuple[Finding, ...]:
+    """Sanitize one call and print what was found; told: sites of findings printed before."""
     operands = [None if t is None else copied(t, t.device) for t in problem.operands]
     try:
         kernel_call(variant.spec, *operands, interpret=config, **problem.numbers)
     except SanitizerError as error:
         print(f"  FOUND {problem.name}", flush=True)
         for finding in error.findings:
-            print(f"        {finding}", flush=True)
+            if finding.site not in told:
+                print(f"        {finding}", flush=True)
+        num_told = sum(finding.site in told for finding in error.findings)
+        if num_told:
+            print(f"        and {num_told} of those above", flush=True)
+        told |= {finding.site for finding in error.findings}
         return error.findings
     print(f"  clean {problem.name}", flush=True)
     return ()

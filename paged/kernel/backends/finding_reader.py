@@ -49,12 +49,15 @@ def found_of(findings: structures.Findings) -> list[structures.Finding]:
 
 
 def without_effects(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Leave out what follows from another fault at the same lines.
+    """Leave out what follows from another fault at the same lines, or is one once more.
 
     A copy that nobody waits for makes races, and a race makes reads of undefined memory.
     """
-    copies = _lines([one for one in found if one.kind == "copy_not_waited"])
-    kept = [one for one in found if not (_is_race(one) and _lines([one]) <= copies)]
+    once: dict[tuple[object, ...], Finding] = {}
+    for one in found:
+        once.setdefault(one.site, one)
+    copies = _lines([one for one in once.values() if one.kind == "copy_not_waited"])
+    kept = [one for one in once.values() if not (_is_race(one) and _lines([one]) <= copies)]
     raced = _lines([one for one in kept if _is_race(one)])
     return tuple(
         one for one in kept if not (one.kind.startswith("uninitialized") and _lines([one]) <= raced)
@@ -199,10 +202,9 @@ class FindingReader:
         if not found.has_other:
             return what
         before = "wrote" if found.is_other_write else "read"
-        other = self._place(found.other, [found.other_frame])
         if found.kind == COPY_IN_FLIGHT:
-            return f"{what} while an asynchronous copy is on its way there, issued at {other}"
-        return f"{what}, which another thread {before} with nothing in between ({other})"
+            return f"{what} while an asynchronous copy, the other access, is on its way there"
+        return f"{what}, which another thread {before} with nothing in between"
 
     def _place(self, actor: structures.Actor, frames: Sequence[int]) -> Place:
         source = self.library.source

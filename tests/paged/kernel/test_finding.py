@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paged.errors import KernelRunError, SanitizerError
 from paged.kernel.finding import ADVICE, KINDS, Finding, Place
 
@@ -19,6 +21,20 @@ def test_text_says_what_where_who_and_what_to_do() -> None:
         "put __syncthreads() between the accesses"
     )
     assert RACE.line == 7
+
+
+def test_text_tells_the_two_accesses_of_a_conflict_apart() -> None:
+    race = replace(RACE, other=replace(PLACE, line=5, thread=(40, 0, 0)))
+    assert "reads tile (mine.cu:7, block (1, 0, 0), thread (2, 3, 0); the other: mine.cu:5, " in (
+        str(race)
+    )
+
+
+def test_findings_at_the_same_lines_have_one_site() -> None:
+    elsewhere = replace(PLACE, block=(5, 0, 0))
+    assert replace(RACE, place=elsewhere, message="reads more").site == RACE.site
+    for change in ({"operand": "out"}, {"kind": "warp_race"}, {"other": PLACE}):
+        assert replace(RACE, **change).site != RACE.site
 
 
 def test_text_leaves_out_what_is_not_known() -> None:

@@ -30,11 +30,14 @@ def test_a_fault_is_printed_and_is_exit_status_1(
     wrong = "  const_cast<long long&>(p.pairs[0]) = 0;\n  const "
     Path("mine.cu").write_text(source.replace("  const ", wrong, 1))
     capsys.readouterr()
-    assert main(["kernels", "check", "mine.cu", "--problem", "tokens13"]) == 1
+    assert main(["kernels", "check", "mine.cu", "--problem", "tokens1"]) == 1
     printed = lines(capsys)
     assert printed[1].startswith("  FOUND ")
     assert "write_to_input: kernel copy_blocks_mine writes pairs[0, 0]" in printed[2]
     assert "mine.cu:" in printed[2]
+    # the same line is told once
+    assert [line for line in printed if "write_to_input" in line] == [printed[2]]
+    assert "        and 1 of those above" in printed[3:]
 
 
 def test_what_cannot_run_is_exit_status_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,11 @@ def test_a_copy_that_is_not_waited_for_explains_races_with_it() -> None:
     assert without_effects([race, copy, other]) == (copy, other)
 
 
+def test_a_fault_is_told_once_at_its_lines() -> None:
+    race, again, other = (finding("shared_race", 5, line) for line in (4, 4, 3))
+    assert without_effects([race, other, again]) == (race, other)
+
+
 def test_an_access_out_of_bounds_explains_the_fault_it_ends_in() -> None:
     fault = finding("out_of_bounds", 0)
     assert explains([finding("write_to_input", 3)], fault)
