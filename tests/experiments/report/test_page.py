@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -77,6 +78,29 @@ def test_headline_needs_both_ends(write_results: Callable[..., Path]) -> None:
         " 20.5 %: 4.7 times as much, at 1.10 preemptions per completed request."
     )
     assert headline(load_results(write_results("paged"))) is None
+
+
+def test_headline_says_what_it_comes_to_where_that_was_measured(
+    write_results: Callable[..., Path],
+) -> None:
+    folder = write_results()
+    header, *rows = (folder / "fragmentation.csv").read_text().splitlines()
+    rates = {"paged": 330, "reserved-max": 100}
+    rows = [f"{row},{rates.get(row.split(',')[1], 200)}" for row in rows]
+    text = "\n".join([f"{header},throughput_tokens_per_s", *rows, ""])
+    (folder / "fragmentation.csv").write_text(text)
+    said = headline(load_results(folder)) or ""
+    assert ": 4.7 times as much, for 3.3 times the tokens per simulated second, at 1.10 " in said
+
+
+def test_settings_read_as_text(write_results: Callable[..., Path]) -> None:
+    folder = write_results("paged")
+    run = json.loads((folder / "run.json").read_text())
+    run["gpu_spec"] = {"flops_per_s": 312e12, "mean": 160.00613496932516, "of": ["a", "b"]}
+    (folder / "run.json").write_text(json.dumps(run))
+    text = render_page(load_results(folder), [])
+    for cell in ("312,000,000,000,000", "160.006", "a, b", "0, 1, 2"):
+        assert f"<td>{cell}</td>" in text
 
 
 def test_a_bare_folder_still_makes_a_page(write_results: Callable[..., Path]) -> None:
