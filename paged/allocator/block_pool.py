@@ -21,13 +21,18 @@ class BlockPool:
     The free list is a stack in one array, so taking or giving k blocks is one slice.
     With a prefix cache, a block dropped by its last holder stays hittable until it is
     evicted; it counts as available all the same.
+
+    The blocks of sequences that ended are put aside, and given up together before anybody
+    sees what that changes: for many it costs hardly more than for a few.
     """
 
     def __init__(
         self, num_blocks: int, cache: PrefixCache | None = None, *, eviction: str = "lru"
     ) -> None:
         self.num_blocks = num_blocks
-        self.references: IndexArray = np.zeros(num_blocks, np.int64)
+        self._references: IndexArray = np.zeros(num_blocks, np.int64)
+        # What `drop_all` was told and has not happened yet, one entry for each sequence.
+        self._put_aside: list[IndexArray] = []
         self._cache = cache
         self._evictable: EvictionQueue = EVICTION_QUEUES[eviction](num_blocks)
         # Free blocks are _stack[_top:]; a fresh pool hands out 0, 1, 2, ...
@@ -35,19 +40,36 @@ class BlockPool:
         self._top = 0
 
     @property
+    def references(self) -> IndexArray:
+        """[num_blocks] holders of each block."""
+        self._drop_put_aside()
+        return self._references
+
+    @property
     def num_free(self) -> int:
         """Blocks that hold nothing worth keeping."""
+        self._drop_put_aside()
         return self.num_blocks - self._top
 
     @property
     def num_evictable(self) -> int:
         """Blocks that nobody holds but whose content can still be hit."""
+        self._drop_put_aside()
         return len(self._evictable)
 
     @property
     def num_available(self) -> int:
         """Blocks that `take` can supply."""
+        self._drop_put_aside()
+        return self._num_at_hand()
+
+    def _num_at_hand(self) -> int:
+        """Blocks that are available, without those put aside."""
         return self.num_blocks - self._top + len(self._evictable)
+
+    def can_supply(self, count: int) -> bool:
+        """Say whether `take` can supply so many blocks."""
+        return count <= self._num_at_hand() or count <= self.num_available
 
     @property
     def num_held(self) -> int:
@@ -56,6 +78,7 @@ class BlockPool:
 
     def cached_blocks(self) -> IndexArray:
         """Blocks that nobody holds but whose content can be hit, first to be evicted first."""
+        self._drop_put_aside()
         return self._evictable.in_order()
 
     def take(self, count: int) -> IndexArray:
@@ -63,12 +86,12 @@ class BlockPool:
 
         Raises OutOfBlocks (nothing is changed).
         """
-        if count > self.num_free:
+        if count > self.num_blocks - self._top and count > self.num_free:
             self._evict(count)
         end = self._top + count
         blocks = self._stack[self._top : end].copy()
         self._top = end
-        self.references[blocks] = 1
+        self._references[blocks] = 1
         self._evictable.start(blocks)
         return blocks
 
@@ -106,16 +129,20 @@ class BlockPool:
 
     def drop_all(self, sequences: list[IndexArray]) -> None:
         """Give up the blocks of several sequences, which may share some; leaves first."""
-        if not sequences:
+        self._put_aside += sequences
+
+    def _drop_put_aside(self) -> None:
+        if not self._put_aside:
             return
+        sequences, self._put_aside = self._put_aside, []
         blocks = np.concatenate(sequences) if len(sequences) > 1 else sequences[0]
-        held = self.references[blocks]
+        held = self._references[blocks]
         if len(held) and held.item(held.argmax()) > 1:
             for own in sequences:
                 self.drop(own)
             return
         # A block held once cannot occur twice, so all of them go in one slice.
-        self.references[blocks] = 0
+        self._references[blocks] = 0
         self._let_go(blocks)
 
     def _let_go(self, idle: IndexArray) -> None:
@@ -130,6 +157,7 @@ class BlockPool:
 
     def discard(self, blocks: IndexArray) -> None:
         """Free cached blocks that nobody holds at once: their content is useless."""
+        self._drop_put_aside()
         self._evictable.remove(blocks)
         if self._cache is not None:
             self._cache.forget(blocks)
@@ -153,8 +181,8 @@ class BlockPool:
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless free, evictable and held partition the pool."""
+        queued = self.cached_blocks()
         free = self._stack[self._top :]
-        queued = self._evictable.in_order()
         held = np.flatnonzero(self.references > 0)
         everyone = np.concatenate([free, queued, held])
         check(
@@ -172,4 +200,4 @@ class BlockPool:
     def check_leaves_first(self) -> None:
         """Raise IntegrityError if a cached block would be evicted before its children."""
         if self._cache is not None:
-            self._cache.check_leaves_first(self._evictable.in_order())
+            self._cache.check_leaves_first(self.cached_blocks())

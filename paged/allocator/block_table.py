@@ -40,10 +40,11 @@ class BlockTables:
         """Hand out `count` empty rows. Raises OutOfBlocks if there are fewer."""
         if count > len(self._free_rows):
             raise OutOfBlocks(num_needed=count, num_available=len(self._free_rows))
-        rows = [self._free_rows.pop() for _ in range(count)]
-        for row in rows:
-            self.is_live[row] = True
-        return np.array(rows, np.int64)
+        left = len(self._free_rows) - count
+        rows = np.array(self._free_rows[left:][::-1], np.int64)
+        del self._free_rows[left:]
+        self.is_live[rows] = True
+        return rows
 
     def take_row(self, row: int) -> None:
         """Hand out one particular empty row. O(rows). Raises UnknownRow if it is live."""
@@ -70,7 +71,7 @@ class BlockTables:
         """View of the ids of the blocks that one live row holds. Raises UnknownRow."""
         if not 0 <= row < self.max_rows or not self.is_live[row]:
             raise UnknownRow(f"row {row} holds no live sequence")
-        return self.ids[row, self.first_block[row] : self.num_blocks[row]]
+        return self.ids[row, self.first_block.item(row) : self.num_blocks.item(row)]
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless rows are either live or free, never both."""

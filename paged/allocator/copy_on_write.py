@@ -26,6 +26,11 @@ class CopyOnWrite:
         self._may_share: BoolArray = np.zeros(tables.max_rows, np.bool_)
         self._num_may_share = 0
 
+    @property
+    def is_idle(self) -> bool:
+        """Say whether no row may share its last block."""
+        return not self._num_may_share
+
     def watch(self, rows: IndexArray) -> None:
         """Note that rows hold blocks in common."""
         self._may_share[rows] = True

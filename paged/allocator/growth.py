@@ -25,7 +25,7 @@ class Growth:
         missing_tokens = num_tokens - self._tables.num_blocks[rows] * self._size
         return int(np.add.reduce((missing_tokens.clip(min=0) + self._almost) // self._size))
 
-    def extend(self, rows: IndexArray, num_tokens: IndexArray, *, num_copies: int) -> None:
+    def extend(self, rows: IndexArray, num_tokens: IndexArray, *, num_copies: int = 0) -> None:
         """Give rows[i] room for num_tokens[i], if that leaves blocks for num_copies copies.
 
         Mutates: tables, free space. Raises OutOfBlocks; ConfigError if a row would exceed
@@ -55,9 +55,9 @@ class Growth:
                 f"row {rows[longest]} asks for {num_blocks[longest]} blocks, max_model_len allows"
                 f" {self._tables.max_blocks_per_row}; end it before"
             )
-        num_available = self._pool.num_available
-        if num_needed + num_copies > num_available:
-            raise OutOfBlocks(num_needed=num_needed + num_copies, num_available=num_available)
+        num_wanted = num_needed + num_copies
+        if not self._pool.can_supply(num_wanted):
+            raise OutOfBlocks(num_needed=num_wanted, num_available=self._pool.num_available)
         blocks = self._pool.take(num_needed)
         if num_needed == len(rows):
             self._tables.ids[rows, have] = blocks

@@ -48,7 +48,7 @@ class Intake:
                 " that can run at once"
             )
         total = -(-demand.num_tokens // self._size)
-        needed = self._columns(demand, num_cached=0)[1]
+        needed = self._columns(demand, NO_BLOCKS)[1]
         if needed > self._pool.num_blocks or total > self._tables.max_blocks_per_row:
             return (
                 f"{demand.num_tokens} tokens need {needed} blocks of {self._size},"
@@ -57,8 +57,8 @@ class Intake:
             )
         return None
 
-    def _columns(self, demand: Demand, *, num_cached: int) -> tuple[int, int]:
-        """First and end of the blocks that a request is given at first.
+    def _columns(self, demand: Demand, hit: IndexArray) -> tuple[int, int]:
+        """First and end of the blocks that a request is given at first, those of hit included.
 
         With a window they are as many as it ever holds at once: it gives some up before it
         grows.
@@ -66,7 +66,7 @@ class Intake:
         total = -(-demand.num_tokens // self._size)
         if self._window is None:
             return 0, total
-        first = self._window.first_block(num_cached)
+        first = self._window.first_block(self._num_cached(demand, hit))
         return first, min(total, first + self._window.most_blocks)
 
     def has_rows(self, demand: Demand) -> bool:
@@ -95,11 +95,11 @@ class Intake:
 
     def fits(self, demand: Demand, hit: IndexArray) -> bool:
         """Say whether there is room for a demand that shares the blocks of hit. A query."""
-        first, end = self._columns(demand, num_cached=self._num_cached(demand, hit))
+        first, end = self._columns(demand, hit)
         needed = end - len(hit)
         if len(hit):
             needed += self._pool.num_idle(hit[first:]) + int(self.is_whole(demand, hit))
-        return self._pool.num_available - needed >= self._num_kept_back(demand.headroom_blocks)
+        return self._pool.can_supply(needed + self._num_kept_back(demand.headroom_blocks))
 
     def _num_cached(self, demand: Demand, hit: IndexArray) -> int:
         return min(len(hit) * self._size, demand.num_tokens - 1)
@@ -111,7 +111,7 @@ class Intake:
     def place(self, demand: Demand, hit: IndexArray) -> Admission:
         """Admit a demand that `fits` and `has_rows`."""
         num_cached, is_whole = self._num_cached(demand, hit), self.is_whole(demand, hit)
-        first, end = self._columns(demand, num_cached=num_cached)
+        first, end = self._columns(demand, hit)
         if len(hit):
             self._pool.reuse(hit)
         if first:

@@ -113,10 +113,14 @@ class PagedAllocator:
 
     def grow(self, rows: IndexArray, num_tokens: IndexArray) -> BlockMoves:
         """Give rows the blocks and the private tail that their next tokens need."""
-        shared = self._copy_on_write.shared_tails(rows)
-        self._growth.extend(rows, num_tokens, num_copies=len(shared))
-        copies = self._copy_on_write.copy(shared)
-        self._copy_on_write.forget(rows)
+        copies = NO_MOVES
+        if self._copy_on_write.is_idle:
+            self._growth.extend(rows, num_tokens)
+        else:
+            shared = self._copy_on_write.shared_tails(rows)
+            self._growth.extend(rows, num_tokens, num_copies=len(shared))
+            copies = self._copy_on_write.copy(shared)
+            self._copy_on_write.forget(rows)
         self.tables.num_tokens[rows] = num_tokens
         if self._chains is not None:
             self._chains.write(rows)

@@ -59,8 +59,10 @@ class PrefixChains:
         blocks, if they were computed before.
         """
         self.start(row, num_registered)
-        keys = () if known_keys is None else known_keys[:1].tolist()
-        self._prompts[row] = num_tokens, keys[0] if keys else None
+        first_key: int | None = None
+        if known_keys is not None and len(known_keys):
+            first_key = known_keys.item(0)
+        self._prompts[row] = num_tokens, first_key
 
     def start(self, row: int, num_registered: int) -> None:
         """Begin a chain whose first num_registered blocks are cached already."""
@@ -166,9 +168,10 @@ class PrefixChains:
 
     def _register_rows(self, num_tokens: dict[int, int]) -> None:
         """Register the full blocks of the first num_tokens[row] tokens of each row."""
-        if num_tokens and self._tokens is not None:
-            counts = np.array(list(num_tokens.values()), np.int64)
-            self._register(np.array(list(num_tokens), np.int64), counts, self._tokens)
+        full = [row for row, count in num_tokens.items() if count >= self._next_full.item(row)]
+        if full and self._tokens is not None:
+            counts = np.array([num_tokens[row] for row in full], np.int64)
+            self._register(np.array(full, np.int64), counts, self._tokens)
 
     def register(self, rows: IndexArray, tokens: TokenArray) -> None:
         """Make the blocks that rows have filled hittable, dropping duplicates.

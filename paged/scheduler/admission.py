@@ -7,7 +7,7 @@ import numpy as np
 from paged.allocator.base import Admission
 from paged.scheduler.batch import Admitted, Blocked
 from paged.scheduler.core import SchedulerCore
-from paged.scheduler.growth import schedule_admitted, schedule_returned
+from paged.scheduler.growth import schedule_rows
 from paged.scheduler.plan import StepPlan
 from paged.scheduler.preemption import restart_swapped
 from paged.scheduler.request_state import RequestState
@@ -36,7 +36,7 @@ def _swap_in(core: SchedulerCore, plan: StepPlan) -> None:
         if moves is not None:
             core.swapped.pop(0)
             plan.swap_in.append(moves)
-            schedule_returned(core, plan, np.array(state.active_rows, np.int64))
+            schedule_rows(core, plan, np.array(state.active_rows, np.int64))
         elif len(core.rows.running):
             plan.blocked = Blocked.MEMORY
             return
@@ -51,7 +51,7 @@ def _admit(core: SchedulerCore, plan: StepPlan) -> None:
     if core.is_static and len(core.rows.running):
         plan.blocked = Blocked.BATCH_RUNNING
         return
-    sequences: list[tuple[int, int, int]] = []
+    leads: list[int] = []
     budget = plan.budget_tokens
     while len(core.waiting):
         if budget is not None and budget <= 0:
@@ -62,13 +62,12 @@ def _admit(core: SchedulerCore, plan: StepPlan) -> None:
             plan.blocked = found
             break
         state, admission = found
-        num_computed, known = admission.num_cached_tokens, state.known_tokens()
-        lead = _start(core, plan, state, admission, known)
-        sequences.append((lead, num_computed, len(known) - num_computed))
+        known = state.known_tokens()
+        leads.append(_start(core, plan, state, admission, known))
         if budget is not None:
-            budget -= len(known) - num_computed
-    if sequences:
-        schedule_admitted(core, plan, sequences)
+            budget -= len(known) - admission.num_cached_tokens
+    if leads:
+        schedule_rows(core, plan, np.array(leads, np.int64))
 
 
 def _first_that_fits(core: SchedulerCore) -> tuple[RequestState, Admission] | Blocked:
@@ -97,7 +96,7 @@ def _start(
     lead = state.rows[0]
     end = min(state.request.num_prompt_tokens + state.request.max_new_tokens, core.max_model_len)
     core.rows.claim(state, end)
-    core.rows.start(lead, known, num_computed=admission.num_cached_tokens)
+    core.rows.start(lead, known)
     state.is_forked = not state.is_group
     if state.is_group:
         core.unforked[lead] = state

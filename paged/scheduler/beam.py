@@ -74,7 +74,7 @@ def _fork(core: SchedulerCore, state: RequestState, parents: IndexArray) -> None
     for parent in np.unique(parents[is_moved]).tolist():
         row = int(rows[parent])
         children = rows[is_moved & (parents == parent)]
-        num_tokens = int(arrays.num_computed[row])
+        num_tokens = int(core.num_computed[row])
         moves.append(core.allocator.fork(row, children, num_tokens))
         arrays.tokens[children, :num_tokens] = arrays.tokens[row, :num_tokens]
     copies = concat_moves(moves)

@@ -19,6 +19,8 @@ from paged.types import IndexArray, TokenArray
 class SchedulerCore:
     """Where every unfinished request is: waiting, running, or swapped out.
 
+    num_computed[max_rows]: tokens of each row whose K and V are stored, those of the step in
+        flight among them: the allocator's own count, not to be written to.
     held_rows: rows of ended sequences that a static batch keeps until all have ended.
     fork_copies: copies that a fork asked for and the next step makes, by request id.
     unforked: groups that are still computing the prompt they share, by their first row.
@@ -39,6 +41,7 @@ class SchedulerCore:
             max_model_len=max_model_len,
             block_size=allocator.block_size,
         )
+        self.num_computed: IndexArray = allocator.tables.num_tokens
         self.states: dict[str, RequestState] = {}
         self.waiting = WaitingQueue()
         self.swapped: list[RequestState] = []

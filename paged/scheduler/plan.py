@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import is_not
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,11 +27,10 @@ class StepPlan:
         self.num_preempted = 0
         self.num_recomputed_tokens = 0
         self.blocked = Blocked.NOTHING
-        # Parallel: one entry for each phase that scheduled something.
-        self._rows: list[IndexArray] = []
-        self._num_computed: list[IndexArray] = []
-        self._num_scheduled: list[IndexArray] = []
+        # One entry for each phase that scheduled something: rows, num_computed, scheduled.
+        self._parts: list[tuple[IndexArray, IndexArray, IndexArray]] = []
         self._pending: list[IndexArray] = []
+        self._is_clipped = False
 
     def clip(self, num_tokens: IndexArray) -> IndexArray:
         """Give each of several sequences what the budget leaves it, in order."""
@@ -49,17 +48,16 @@ class StepPlan:
         """
         if self.budget_tokens is not None:
             self.budget_tokens -= int(np.add.reduce(scheduled))
-        self._rows.append(rows)
-        self._num_computed.append(num_computed)
-        self._num_scheduled.append(scheduled)
+        self._is_clipped |= scheduled is not pending
+        self._parts.append((rows, num_computed, scheduled))
         self._pending.append(pending)
 
     def batch(self, core: SchedulerCore, step: int) -> Batch:
         """Freeze the plan."""
-        rows, num_scheduled = _join(self._rows), _join(self._num_scheduled)
+        rows, num_computed, num_scheduled = _join(self._parts)
         num_samples, num_drawn = core.rows.ones[: len(rows)], len(rows)
-        if core.unforked or any(map(is_not, self._num_scheduled, self._pending)):
-            num_samples = (num_scheduled == _join(self._pending)).astype(np.int64)
+        if core.unforked or self._is_clipped:
+            num_samples = (num_scheduled == _concat(self._pending)).astype(np.int64)
             for lead, state in core.unforked.items():
                 # A group draws for all its sequences at once, unless it has drawn before.
                 num_samples[rows == lead] *= 0 if state.saved else len(state.rows)
@@ -67,7 +65,7 @@ class StepPlan:
         return Batch(
             step=step,
             rows=rows,
-            num_computed=_join(self._num_computed),
+            num_computed=num_computed,
             num_scheduled=num_scheduled,
             num_samples=num_samples,
             num_drawn=num_drawn,
@@ -84,7 +82,14 @@ class StepPlan:
         )
 
 
-def _join(parts: list[IndexArray]) -> IndexArray:
+def _join(
+    parts: list[tuple[IndexArray, IndexArray, IndexArray]],
+) -> tuple[IndexArray, IndexArray, IndexArray]:
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    rows, num_computed, scheduled = zip(*parts, strict=True) if parts else ((), (), ())
+    return _concat(rows), _concat(num_computed), _concat(scheduled)
+
+
+def _concat(arrays: Sequence[IndexArray]) -> IndexArray:
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)

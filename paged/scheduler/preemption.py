@@ -72,7 +72,7 @@ def restart(core: SchedulerCore, state: RequestState) -> int:
     A request that has outgrown the whole pool ends instead.
     """
     core.withdraw(state)
-    num_lost_tokens = int(core.rows.num_computed[state.rows].sum())
+    num_lost_tokens = int(core.num_computed[state.rows].sum())
     if state.is_forked:
         state.saved = [core.rows.known(row) for row in state.rows]
     state.is_forked = False

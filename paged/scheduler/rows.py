@@ -15,7 +15,7 @@ class SequenceRows:
     """Structure of arrays over rows; what a step reads and writes for all rows at once.
 
     tokens[max_rows, max_model_len]: known token ids; the width is rounded up to blocks.
-    num_tokens, num_computed: known tokens, and those whose K and V are stored.
+    num_tokens: known tokens.
     end_tokens: the sequence ends when it has this many tokens.
     running: rows that take part in steps, in order of service.
     ones: a one for each row, not to be written to; a slice of it costs a tenth of np.ones.
@@ -26,7 +26,6 @@ class SequenceRows:
         width = -(-max_model_len // block_size) * block_size
         self.tokens: TokenArray = np.zeros((max_rows, width), np.int32)
         self.num_tokens: IndexArray = np.zeros(max_rows, np.int64)
-        self.num_computed: IndexArray = np.zeros(max_rows, np.int64)
         self.end_tokens: IndexArray = np.zeros(max_rows, np.int64)
         self.owner: list[RequestState | None] = [None] * max_rows
         self.running: IndexArray = np.zeros(0, np.int64)
@@ -40,14 +39,12 @@ class SequenceRows:
         """Let the rows of a request be its own."""
         for row in state.rows:
             self.owner[row] = state
-            self.num_computed[row] = 0
             self.end_tokens[row] = end_tokens
 
-    def start(self, row: int, tokens: TokenArray, *, num_computed: int) -> None:
+    def start(self, row: int, tokens: TokenArray) -> None:
         """Put a sequence with its known tokens on a row."""
         self.tokens[row, : len(tokens)] = tokens
         self.num_tokens[row] = len(tokens)
-        self.num_computed[row] = num_computed
 
     def known(self, row: int) -> TokenArray:
         """Copy of the tokens of one row."""
@@ -87,9 +84,7 @@ class SequenceRows:
 
     def stop(self, rows: IndexArray) -> None:
         """Let rows take no part in steps any more; those that do not are passed over."""
-        if len(rows) == 1:
-            self.running = self.running[self.running != rows]
-            return
         self._stays[rows] = False
-        self.running = self.running[self._stays[self.running]]
+        # Places cost less than a mask of which most is true.
+        self.running = self.running[self._stays[self.running].nonzero()[0]]
         self._stays[rows] = True

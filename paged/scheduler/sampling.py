@@ -77,7 +77,7 @@ def _fork(core: SchedulerCore, state: RequestState) -> bool:
     prompt = core.rows.known(lead)
     for place, row in enumerate(state.rows):
         tokens = state.saved[place] if state.saved else prompt
-        core.rows.start(row, tokens, num_computed=num_shared)
+        core.rows.start(row, tokens)
     core.rows.run(np.array(children, np.int64))
     state.saved.clear()
     state.is_forked = True

@@ -160,7 +160,6 @@ class Scheduler:
             )
         core = self._core
         self._in_flight = None
-        core.rows.num_computed[batch.rows] = batch.seq_lens
         self.allocator.commit(batch.rows, core.rows.tokens)
         self.drawn, starved = take_samples(core, batch, result)
         for state in starved:
@@ -204,7 +203,7 @@ class Scheduler:
         arrays = core.rows
         running = arrays.running
         check(len(np.unique(running)) == len(running), "a row runs twice")
-        pending = arrays.num_tokens[running] - arrays.num_computed[running]
+        pending = arrays.num_tokens[running] - core.num_computed[running]
         check(bool((pending >= 1).all()) or self._in_flight is not None, "nothing to compute")
         keys = [arrays.owner_of(row).key for row in running.tolist()]
         check(keys == sorted(keys), "running rows are out of order")

@@ -91,7 +91,7 @@ MUTANTS = (
     Mutant(
         test="test_fork_is_all_or_nothing.py",
         source="allocator/growth.py",
-        old="        if num_needed + num_copies > num_available:\n",
+        old="        if not self._pool.can_supply(num_wanted):\n",
         new="        if num_needed > num_available:\n",
     ),
     Mutant(

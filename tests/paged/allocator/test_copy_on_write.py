@@ -48,10 +48,12 @@ def test_a_full_tail_is_never_written_again() -> None:
 
 def test_rows_that_share_nothing_are_not_looked_at() -> None:
     it = Fixture()
+    assert not it.copy_on_write.is_idle
     it.copy_on_write.forget(np.array([1, 2]))
     assert it.tails(1, 2) == []
     it.copy_on_write.forget(np.array([0]))
     assert it.tails(0, 1, 2) == []
+    assert it.copy_on_write.is_idle
 
 
 def test_copies_go_to_fresh_blocks_and_leave_one_holder() -> None:

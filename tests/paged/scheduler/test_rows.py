@@ -41,12 +41,10 @@ def test_tokens_are_as_wide_as_whole_blocks(arrays: SequenceRows) -> None:
     assert arrays.tokens.shape == (6, 12)
 
 
-def test_claimed_rows_start_from_nothing(arrays: SequenceRows, make_state: Make) -> None:
+def test_claimed_rows_have_an_owner_and_an_end(arrays: SequenceRows, make_state: Make) -> None:
     state = make_state(0, 2, 4)
-    arrays.num_computed[:] = 7
     arrays.claim(state, 9)
     assert [arrays.owner_of(row) for row in (2, 4)] == [state, state]
-    assert arrays.num_computed[[2, 4]].tolist() == [0, 0]
     assert arrays.end_tokens[[2, 4]].tolist() == [9, 9]
 
 
@@ -56,16 +54,16 @@ def test_a_row_without_owner_is_an_error(arrays: SequenceRows) -> None:
 
 
 def test_known_tokens_are_a_copy(arrays: SequenceRows) -> None:
-    arrays.start(1, np.array([5, 6, 7], np.int32), num_computed=2)
+    arrays.start(1, np.array([5, 6, 7], np.int32))
     known = arrays.known(1)
     arrays.tokens[1] = 0
     assert known.tolist() == [5, 6, 7]
-    assert (int(arrays.num_tokens[1]), int(arrays.num_computed[1])) == (3, 2)
+    assert int(arrays.num_tokens[1]) == 3
 
 
 def test_a_token_is_appended_to_each_row(arrays: SequenceRows) -> None:
     for row, tokens in ((0, [5, 6, 7]), (5, [8])):
-        arrays.start(row, np.array(tokens, np.int32), num_computed=0)
+        arrays.start(row, np.array(tokens, np.int32))
     assert arrays.append(_rows(5, 0), np.array([2, 3], np.int32)).tolist() == [2, 4]
     assert (arrays.known(0).tolist(), arrays.known(5).tolist()) == ([5, 6, 7, 3], [8, 2])
 

@@ -215,9 +215,9 @@ def test_a_result_of_the_wrong_length_changes_nothing(make_scheduler, make_reque
     batch = scheduler.schedule()
     with pytest.raises(ConfigError, match="samples 1 tokens, the result has 2 tokens and 1 stop"):
         finish(scheduler, batch, tokens=[1, 2])
-    assert scheduler._core.rows.num_computed[0] == 0
+    assert scheduler._core.rows.num_tokens[0] == 4
     finish(scheduler, batch, tokens=[1])
-    assert scheduler._core.rows.num_computed[0] == 4
+    assert scheduler._core.rows.num_tokens[0] == 5
 
 
 def test_a_refused_request_changes_nothing(make_scheduler, make_request) -> None:
