@@ -15,7 +15,7 @@ DEV := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help fragmentation serve test check soak gate mutants bench bench-peers gpu clean
+.PHONY: help fragmentation serve test check reference soak fuzz gate mutants bench bench-peers gpu clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -35,6 +35,10 @@ check: $(DEV) ## format, lint, types, then all tests
 	$(PY) -m ruff check .
 	$(PY) -m pyright
 	$(TESTS) $(ARGS)
+
+reference: $(DEV) ## write the reference pages in docs/ anew from the code
+	$(PY) -m paged.kernel.reference_page > docs/kernel_reference.md
+	$(PY) -m paged.cli.serve_reference > docs/serve_reference.md
 
 soak: $(DEV) ## ten thousand requests with failures, which take minutes
 	$(PY) -m pytest -m soak $(ARGS)

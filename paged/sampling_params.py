@@ -201,6 +201,9 @@ _NUMBERS = {
     "frequency_penalty": (-2.0, 2.0),
     "repetition_penalty": (0.01, 10.0),
 }
+LIMITS: Mapping[str, tuple[float | None, float | None]] = {**_INTEGERS, **_NUMBERS}
+"""Least and most value of each field that is a number; None is no limit."""
+
 _BESIDE_BEAM = {
     *("n", "beam", "seed", "min_tokens", "max_tokens", "stop_token_ids"),
     *("ignore_eos", "skip_special_tokens", "prompt_logprobs"),

@@ -18,7 +18,11 @@ _LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     server = parser.add_argument_group("server")
-    server.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
+    server.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen at; 0.0.0.0 is every one (default: %(default)s)",
+    )
     server.add_argument(
         "--port", type=int, default=8000, metavar="N", help="0 takes a free one (default: 8000)"
     )
@@ -42,10 +46,17 @@ def _add_arguments(parser: ArgumentParser) -> None:
         metavar="ORIGIN",
         help="of web pages that may call the server; * is any (default: none)",
     )
-    server.add_argument("--ssl-keyfile", metavar="FILE", help="PEM (default: plain http)")
-    server.add_argument("--ssl-certfile", metavar="FILE", help="PEM (default: plain http)")
     server.add_argument(
-        "--uvicorn-log-level", choices=_LOG_LEVELS, default="warning", help="(default: warning)"
+        "--ssl-keyfile", metavar="FILE", help="private key, PEM (default: plain http)"
+    )
+    server.add_argument(
+        "--ssl-certfile", metavar="FILE", help="certificate, PEM (default: plain http)"
+    )
+    server.add_argument(
+        "--uvicorn-log-level",
+        choices=_LOG_LEVELS,
+        default="warning",
+        help="least important of what is logged (default: %(default)s)",
     )
     _add_limits(parser)
     add_model_options(parser, is_model_positional=True)

@@ -15,7 +15,7 @@ from paged.server.auth import AuthMiddleware
 from paged.server.config import ServerConfig
 from paged.server.intake import Intake
 from paged.server.limits import LimitsMiddleware
-from paged.server.protocol.error import add_error_handlers
+from paged.server.protocol.error import ERROR_RESPONSES, add_error_handlers
 from paged.server.revival import revive
 from paged.server.routes import (
     blocks,
@@ -68,9 +68,14 @@ def create_app(service: EngineService, config: ServerConfig) -> FastAPI:
     )
     app.state.created_s = int(time.time())
     add_error_handlers(app)
-    for router in ROUTERS:
-        app.include_router(router)
+    add_routes(app)
     return app
+
+
+def add_routes(app: FastAPI) -> None:
+    """Add all endpoints. Mutates: app."""
+    for router in ROUTERS:
+        app.include_router(router, responses=ERROR_RESPONSES)
 
 
 def _middleware(config: ServerConfig) -> list[Middleware]:

@@ -16,13 +16,13 @@ from paged.scheduler.request import Request
 from paged.server.protocol.chat import ChatRequest
 from paged.server.protocol.completion import CompletionRequest
 from paged.server.protocol.error import ApiError
+from paged.server.protocol.field_notes import MAX_ID_CHARACTERS
 from paged.server.protocol.messages import messages_of
 from paged.server.protocol.prompt import Prompt, prompts_of
 from paged.server.protocol.sampling import SamplingFields
 
 # A longer text is tokenized in a thread of its own, so that other clients need not wait.
 _LONG_TEXT_CHARACTERS = 4096
-_MAX_ID_CHARACTERS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +165,8 @@ class Intake:
 
 
 def _checked_id(request_id: str | None) -> str | None:
-    if request_id is not None and not 1 <= len(request_id) <= _MAX_ID_CHARACTERS:
+    if request_id is not None and not 1 <= len(request_id) <= MAX_ID_CHARACTERS:
         raise ApiError(
-            f"request_id: expected 1 to {_MAX_ID_CHARACTERS} characters", param="request_id"
+            f"request_id: expected 1 to {MAX_ID_CHARACTERS} characters", param="request_id"
         )
     return request_id

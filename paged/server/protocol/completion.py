@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 from paged.sampling_params import SamplingParams
 from paged.server.protocol.error import ApiError
+from paged.server.protocol.field_notes import DEFAULT_MAX_TOKENS
 from paged.server.protocol.prompt import PromptField
 from paged.server.protocol.sampling import SamplingFields
-
-DEFAULT_MAX_TOKENS = 16
 
 
 class CompletionRequest(SamplingFields):

@@ -30,6 +30,29 @@ _TYPES = {
     501: "NotImplementedError",
     503: "ServiceUnavailableError",
 }
+_SCHEMA = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": "integer"},
+            },
+        }
+    },
+}
+_CONTENT = {"application/json": {"schema": _SCHEMA}}
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "The request is refused.", "content": _CONTENT},
+    "5XX": {"description": "The server failed, or serves nothing now.", "content": _CONTENT},
+}
+"""What the OpenAPI schema of every endpoint says of errors."""
+
 # What a client may mend by sending the same again later.
 _PASSING = {429, 503}
 _log = logging.getLogger("paged.server")

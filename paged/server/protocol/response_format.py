@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from paged.grammar import Grammar, GrammarKind
 from paged.server.protocol.error import ApiError
+from paged.server.protocol.field_notes import describe
 
 Schema = dict[str, Any]
 # They change what vLLM's own backends do, and here say what happens anyway where they are off.
@@ -17,7 +18,7 @@ _OPTIONS = ("disable_fallback", "disable_any_whitespace", "disable_additional_pr
 class JsonSchemaFormat(BaseModel):
     """A schema as OpenAI's clients send it; `strict` is always so."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", json_schema_extra=describe)
 
     name: str | None = None
     json_schema: Schema | None = Field(default=None, alias="schema")
@@ -26,7 +27,7 @@ class JsonSchemaFormat(BaseModel):
 class ResponseFormat(BaseModel):
     """What the answer must be. llama.cpp's clients put a schema beside `json_object`."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", json_schema_extra=describe)
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchemaFormat | None = None
@@ -49,7 +50,7 @@ class ResponseFormat(BaseModel):
 class StructuredOutputs(BaseModel):
     """One of these; the field of vLLM from 0.10 on."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", json_schema_extra=describe)
 
     json_value: str | Schema | None = Field(default=None, alias="json")
     regex: str | None = None
@@ -74,7 +75,7 @@ class StructuredOutputs(BaseModel):
 class GrammarFields(BaseModel):
     """All fields that can say what an output must look like, of which a request has one."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", json_schema_extra=describe)
 
     guided_json: str | Schema | None = None
     guided_regex: str | None = None

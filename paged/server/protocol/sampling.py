@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from paged.sampling_params import BeamParams, SamplingParams
 from paged.server.protocol.error import ApiError
+from paged.server.protocol.field_notes import describe
 from paged.server.protocol.response_format import GrammarFields
 
 # Values with which a field that is not supported says what happens anyway.
@@ -29,7 +30,7 @@ _log = logging.getLogger("paged.server")
 class StreamOptions(BaseModel):
     """What a stream holds beside the text."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", json_schema_extra=describe)
 
     include_usage: bool | None = None
     continuous_usage_stats: bool | None = None

@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from paged.server.protocol.field_notes import describe
 from paged.server.protocol.messages import MessagesField
 
 
 class TokenizeRequest(BaseModel):
     """A text, or a conversation, to be split into tokens."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", json_schema_extra=describe)
 
     model: str | None = None
     prompt: str | None = None
@@ -27,7 +28,7 @@ class TokenizeRequest(BaseModel):
 class DetokenizeRequest(BaseModel):
     """Token ids to be joined to a text."""
 
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", json_schema_extra=describe)
 
     model: str | None = None
     tokens: list[int]

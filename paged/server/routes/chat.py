@@ -12,12 +12,19 @@ from paged.server.intake import Taken
 from paged.server.protocol.chat import ChatRequest
 from paged.server.protocol.error import api_errors
 from paged.server.protocol.json_route import JsonRoute
-from paged.server.routes.generation import check_model, intake_of, model_name, respond, service_of
+from paged.server.routes.generation import (
+    ANSWERS,
+    check_model,
+    intake_of,
+    model_name,
+    respond,
+    service_of,
+)
 
 router = APIRouter(route_class=JsonRoute)
 
 
-@router.post("/v1/chat/completions")
+@router.post("/v1/chat/completions", responses=ANSWERS)
 async def create_chat_completion(body: ChatRequest, request: Request) -> Response:
     """Answer a conversation, whole or as a stream of events."""
     check_model(request, body.model)

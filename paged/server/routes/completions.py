@@ -12,12 +12,19 @@ from paged.server.intake import Intake, Taken
 from paged.server.protocol.completion import CompletionRequest
 from paged.server.protocol.error import api_errors
 from paged.server.protocol.json_route import JsonRoute
-from paged.server.routes.generation import check_model, intake_of, model_name, respond, service_of
+from paged.server.routes.generation import (
+    ANSWERS,
+    check_model,
+    intake_of,
+    model_name,
+    respond,
+    service_of,
+)
 
 router = APIRouter(route_class=JsonRoute)
 
 
-@router.post("/v1/completions")
+@router.post("/v1/completions", responses=ANSWERS)
 async def create_completion(body: CompletionRequest, request: Request) -> Response:
     """Complete prompts, whole or as a stream of events."""
     check_model(request, body.model)

@@ -17,6 +17,14 @@ from paged.server.protocol.error import ApiError, api_errors
 from paged.server.protocol.sampling import SamplingFields
 from paged.server.service import EngineService
 
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer, or with `stream` its events.",
+        "content": {"application/json": {}, "text/event-stream": {}},
+    }
+}
+"""What the OpenAPI schema says of answers."""
+
 GONE = Response(status_code=499)
 """For a client that does not read it any more."""
 

@@ -13,7 +13,7 @@ from paged.server.routes.generation import service_of
 router = APIRouter()
 
 
-@router.get("/health")
+@router.get("/health", response_class=Response)
 async def health(request: Request) -> Response:
     """Answer 200 while requests are served, 503 otherwise."""
     if not service_of(request).is_healthy:
