@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from paged.cli.grammar_options import add_grammar_options, chosen_grammar
 from paged.errors import ConfigError
 from paged.sampling_params import SamplingParams
 
@@ -46,6 +47,7 @@ def add_drawing_options(parser: ArgumentParser) -> None:
         action="store_true",
         help="go on past the model's own end (default: stop there)",
     )
+    add_grammar_options(parser)
 
 
 def _add_limits(parser: ArgumentParser) -> None:
@@ -78,6 +80,7 @@ def sampling_params(arguments: Namespace) -> SamplingParams:
         max_tokens=arguments.max_tokens,
         stop=arguments.stop,
         ignore_eos=arguments.ignore_eos,
+        grammar=chosen_grammar(arguments),
         **given,
     )
     idle = [*(("n",) if params.n > 1 else ()), *given]

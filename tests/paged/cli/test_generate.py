@@ -70,6 +70,26 @@ def test_several_outputs_come_one_after_the_other(capsys: pytest.CaptureFixture[
     assert err.endswith("; 12 tokens; finish reason: length (3)\n")
 
 
+@pytest.mark.parametrize(
+    ("flags", "pattern"),
+    [
+        (["--regex", "[0-9]{3}-[xy]"], r"[0-9]{3}-[xy]"),
+        (["--choice", "red", "--choice", "blue"], "red|blue"),
+        (["--json-schema", '{"type": "boolean"}'], "true|false"),
+        (["--regex", "a+b", "--chat", "--n", "2", "--temperature", "1"], None),
+    ],
+)
+def test_the_output_is_what_the_grammar_says(
+    capsys: pytest.CaptureFixture[str], flags: list[str], pattern: str | None
+) -> None:
+    status, out, _ = _run(capsys, "hello", "--max-tokens", "40", *flags)
+    assert status == 0
+    if pattern is not None:
+        assert re.fullmatch(pattern, out.strip())
+    else:
+        assert all(re.fullmatch("a+b?", line) for line in out.splitlines()[1::2])
+
+
 def test_the_summary_names_the_text_that_ended_it(capsys: pytest.CaptureFixture[str]) -> None:
     whole = _run(capsys, "a", "--max-tokens", "9")[1]
     assert whole[1:3] == "11"
@@ -96,6 +116,10 @@ def test_help_states_every_default(capsys: pytest.CaptureFixture[str]) -> None:
         (["a", "--top-p", "0.5", "--n", "2"], "--n, --top-p changes nothing at temperature 0, "),
         (["a", "--min-p", "0"], "--min-p changes nothing at temperature 0, which always takes"),
         (["a", "--temperature", "1", "--top-k", "-2"], "top_k: expected an integer from -1 to"),
+        (["a", "--regex", "("], "grammar.regex: "),
+        (["a", "--choice", ""], "grammar.choice: expected a list of strings, none of them empty"),
+        (["a", "--json-schema", '{"type": "sound"}'], "grammar.json_schema: "),
+        (["a", "--json-schema", "absent.json"], "cannot read 'absent.json'"),
         (["x" * 96], "leaves no room for output: max_model_len is 96"),
         (["a", "--num-gpu-blocks-override", "5"], "from num_gpu_blocks_override=5, and the alloc"),
         (["a", "--kv-cache-memory-bytes", "40kB"], "from kv_cache_memory_bytes=40000, and the all"),
