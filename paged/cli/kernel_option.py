@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paged.errors import ConfigError, KernelSourceError
@@ -27,11 +28,17 @@ def add_kernel_option(parser: ArgumentParser) -> None:
 
 
 def choice(text: str) -> tuple[str, str]:
-    """Read `attention=v2` or `attention=path/to/mine.cu`; a file becomes an absolute path."""
+    """Read `attention=v2`, `attention=path/to/mine.cu` or a file alone, which says its operation.
+
+    A file becomes an absolute path. Raises: ArgumentTypeError.
+    """
+    from paged.cli.kernels.target import load_file
     from paged.kernel.choice import parse_choice
     from paged.kernel.registry import resolve_variant
 
     try:
+        if text.endswith(".cu") and "=" not in text:
+            text = f"{load_file(Path(text)).op.name}={text}"
         op, variant = parse_choice(text)
         return op, resolve_variant(op, variant)
     except KernelSourceError as error:

@@ -47,11 +47,13 @@ def test_a_planted_fault_ends_with_1_and_is_named(
     assert lines[5].startswith("  element 32: ")
     assert lines[6].startswith("  16 of 64 elements differ, by at most 1, relative ")
     assert re.fullmatch(r"  [\d,]{5,} values before it are equal", lines[7])
+    assert len(lines) == 8  # it is no rounding
 
 
 def test_a_tolerance_takes_rounding_for_equal(capsys: pytest.CaptureFixture[str]) -> None:
     pair = ("default", "attention=reference")
-    assert run(capsys, *pair)[0] == 1
+    status, lines, _ = run(capsys, *pair)
+    assert (status, lines[-1].split(": ")[1]) == (1, "--rtol 1e-2 --atol 1e-3")
     assert run(capsys, *pair, "--atol", "1e-2", "--rtol", "1e-2")[0] == 0
 
 

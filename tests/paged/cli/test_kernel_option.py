@@ -41,6 +41,13 @@ def test_kernels_are_in_force_inside_the_block(
     assert current_choices().variants == {}
 
 
+def test_a_file_says_itself_what_it_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.cu").write_text(FILE)
+    chosen = chosen_kernels(parsed("--kernel", "mine.cu"))
+    assert chosen == {"copy_blocks": str(tmp_path / "mine.cu")}
+
+
 def test_without_the_option_nothing_is_chosen() -> None:
     assert chosen_kernels(parsed()) == {}
     with using_kernels(parsed()):
@@ -61,6 +68,7 @@ def test_one_operation_has_one_kernel() -> None:
         ("atention=v0", "got 'atention'; did you mean 'attention'?"),
         ("attention=v9", "or a path to a .cu file; got 'v9'"),
         ("attention=gone.cu", "cannot read kernel source"),
+        ("gone.cu", "cannot read kernel source"),
         ("write_kv={file}", "expected a kernel of op 'write_kv', got op 'copy_blocks'"),
     ],
 )
