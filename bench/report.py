@@ -13,7 +13,8 @@ from paged.kernel.measure.table import BYTES_LEGEND
 
 _NAMES = {"vllm": "vLLM"}
 _HEADINGS = ("benchmark", "unit", "mean", "median", "of goal")
-_BYTES = "bytes over minimum"
+_BYTES = "bytes_over_minimum"
+_NOTED = {_BYTES: "bytes over minimum", "throughput": "throughput"}
 _LEGEND = "us per unit; (x N): N times our time, median of interleaved rounds; of goal: mean"
 
 
@@ -37,18 +38,18 @@ class Collected:
 def table(comparisons: Mapping[str, Comparison]) -> list[str]:
     """Lay comparisons out as text: times in us per unit, in brackets how much we are faster."""
     rivals = list(dict.fromkeys(r for each in comparisons.values() for r in each.rivals))
-    has_bytes = any(_bytes(each) is not None for each in comparisons.values())
+    noted = [note for note in _NOTED if any(note in each.notes for each in comparisons.values())]
     names = [_NAMES.get(rival, rival) for rival in rivals]
-    rows = [[*_HEADINGS, *([_BYTES] if has_bytes else []), *names]]
+    rows = [[*_HEADINGS, *(_NOTED[note] for note in noted), *names]]
     for name, each in comparisons.items():
-        counted = [_bytes(each) or "-"] if has_bytes else []
-        rows.append([*_row(name, each), *counted, *(_beside(each, rival) for rival in rivals)])
+        told = [each.notes.get(note) or "-" for note in noted]
+        rows.append([*_row(name, each), *told, *(_beside(each, rival) for rival in rivals)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     ]
-    legends = [_LEGEND, BYTES_LEGEND] if has_bytes else [_LEGEND]
+    legends = [_LEGEND, BYTES_LEGEND] if _BYTES in noted else [_LEGEND]
     return [line.rstrip() for line in [*lines, *legends]]
 
 
@@ -63,11 +64,6 @@ def by_rivals(comparisons: Mapping[str, Comparison]) -> list[dict[str, Compariso
             groups.append((rivals, group))
         group[name] = comparison
     return [group for _, group in groups]
-
-
-def _bytes(comparison: Comparison) -> str | None:
-    """Return what a kernel moves beside the least; empty where it could not be counted."""
-    return comparison.notes.get("bytes_over_minimum")
 
 
 def _row(name: str, comparison: Comparison) -> tuple[str, ...]:

@@ -45,6 +45,14 @@ def test_bytes_of_kernels_have_a_column() -> None:
     assert table({"a": uncounted})[1].split()[-1] == "-"
 
 
+def test_throughput_has_a_column_where_it_is_told() -> None:
+    told = Comparison(unit="call", ours=times(1.0), rivals={}, notes={"throughput": "2 MB/s"})
+    heading, first, second, _ = table({"a": told, "b": replace(told, notes={})})
+    assert heading.split()[-1] == "throughput"
+    assert first.endswith("2 MB/s")
+    assert second.split()[-1] == "-"
+
+
 def test_a_rival_that_wins_keeps_two_digits() -> None:
     comparison = Comparison(unit="block", ours=times(2000.0), rivals={"yardstick": times(9.0)})
     assert "9 (x 0.0045)" in table({"a": comparison})[1]

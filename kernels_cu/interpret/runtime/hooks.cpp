@@ -24,9 +24,17 @@ inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_wr
     current_observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
 }
 
-inline bool is_passed(const void* address, const void* place) {
+inline bool is_settled(const void* address) {
     return current_sanitizer != nullptr &&
-           current_sanitizer->pass_read(reinterpret_cast<uint64_t>(address), place);
+           current_sanitizer->is_settled(reinterpret_cast<uint64_t>(address));
+}
+
+// Of a word. A function of its own, so that settled reads need no room on the stack.
+__attribute__((noinline)) void tell_read(const void* address, const void* place) {
+    const bool is_passed =
+        current_sanitizer != nullptr &&
+        current_sanitizer->pass_read(reinterpret_cast<uint64_t>(address), place);
+    if (!is_passed) tell(address, Shadow::kWordBytes, true, false, place);
 }
 
 // The runtime calls into a kernel's library outside of lanes too.
@@ -63,10 +71,10 @@ void* observed_memset(void* to, int byte, size_t num_bytes) {
 }  // namespace paged_interpret
 
 using paged_interpret::is_observed_lane;
-using paged_interpret::is_passed;
-using paged_interpret::Shadow;
+using paged_interpret::is_settled;
 using paged_interpret::tell;
 using paged_interpret::tell_atomic;
+using paged_interpret::tell_read;
 
 #define PAGED_HERE __builtin_return_address(0)
 
@@ -74,9 +82,11 @@ using paged_interpret::tell_atomic;
 // as far as races go.
 #define PAGED_PLAIN(bytes)                                                                        \
     void __tsan_read##bytes(void* address) {                                                      \
-        if (bytes == Shadow::kWordBytes && is_passed(address, PAGED_HERE)) return;                \
         tell(address, bytes, true, false, PAGED_HERE);                                            \
     }                                                                                             \
+    PAGED_PLAIN_BUT_READ(bytes)
+
+#define PAGED_PLAIN_BUT_READ(bytes)                                                               \
     void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }    \
     void __tsan_volatile_read##bytes(void* address) {                                             \
         tell(address, bytes, true, false, PAGED_HERE, true);                                      \
@@ -110,7 +120,10 @@ void __tsan_init() {}
 
 PAGED_PLAIN(1)
 PAGED_PLAIN(2)
-PAGED_PLAIN(4)
+void __tsan_read4(void* address) {
+    if (!is_settled(address)) tell_read(address, PAGED_HERE);
+}
+PAGED_PLAIN_BUT_READ(4)
 PAGED_PLAIN(8)
 PAGED_PLAIN(16)
 

@@ -68,7 +68,7 @@ bool OperandMap::holds(const Place& place, uint64_t address, uint64_t num_bytes)
            (num_bytes <= 1 || has_element(*place.operand, place.axes, offset + num_bytes - 1));
 }
 
-const OperandMap::Place* OperandMap::find(uint64_t address, uint64_t num_bytes) {
+const OperandMap::Place* OperandMap::search(uint64_t address, uint64_t num_bytes) {
     if (latest_ != nullptr && holds(*latest_, address, num_bytes)) return latest_;
     for (const Place& place : places_) {
         if (holds(place, address, num_bytes)) return latest_ = &place;

@@ -32,10 +32,18 @@ public:
     // Whether an address is an operand's, or so near that it was meant to be.
     bool is_near(uint64_t address) const { return address - begin_ < num_bytes_; }
     // The operand with all of an access in elements of its own, null for none.
-    const Place* find(uint64_t address, uint64_t num_bytes);
+    const Place* find(uint64_t address, uint64_t num_bytes) {
+        const Place* latest = latest_;
+        if (latest != nullptr && latest->is_dense && address >= latest->begin &&
+            address + num_bytes <= latest->end) {
+            return latest;
+        }
+        return search(address, num_bytes);
+    }
     const Place& nearest(uint64_t address) const;
 
 private:
+    const Place* search(uint64_t address, uint64_t num_bytes);
     static bool holds(const Place& place, uint64_t address, uint64_t num_bytes);
 
     uint64_t begin_ = 0, num_bytes_ = 0;

@@ -13,11 +13,20 @@ __thread Sanitizer* current_sanitizer = nullptr;
 
 namespace {
 
+constexpr size_t kMaxVectorBytes = 16;
 constexpr uint8_t kWholeWord = (1u << Shadow::kWordBytes) - 1;
 
 // An address in the kernel's library: that of a call's return may be the next line's.
 uint64_t frame_of(const void* place, uint64_t module_base) {
     return reinterpret_cast<uint64_t>(place) - 1 - module_base;
+}
+
+// Mostly of so few bytes that a call would take longer.
+bool are_defined(const char* defined, size_t num_bytes) {
+    if (num_bytes > kMaxVectorBytes) return std::memchr(defined, 0, num_bytes) == nullptr;
+    bool are_all = true;
+    for (size_t i = 0; i < num_bytes; ++i) are_all &= defined[i] != 0;
+    return are_all;
 }
 
 }  // namespace
@@ -73,7 +82,7 @@ void Sanitizer::see_operand(const MemoryAccess& access) {
 
 void Sanitizer::judge_definition(const Spot& spot, char* defined) {
     const size_t num_bytes = spot.access.num_bytes;
-    if (spot.access.is_read && std::memchr(defined, 0, num_bytes) != nullptr) {
+    if (spot.access.is_read && !are_defined(defined, num_bytes)) {
         report(FindingKind::undefined_read, spot, nullptr, false);
     }
     if (spot.access.is_write) std::memset(defined, 1, num_bytes);
@@ -105,7 +114,9 @@ void Sanitizer::unsettle(uint64_t offset, uint64_t num_bytes) {
     for (uint64_t word = offset / Shadow::kWordBytes; word <= last; ++word) settled_[word] = {};
 }
 
-bool Sanitizer::remember_clean_read(uint64_t offset, const void* place) {
+bool Sanitizer::pass_read(uint64_t address, const void* place) {
+    const uint64_t offset = address - shared_begin_;
+    if (offset >= shared_bytes_ || offset % Shadow::kWordBytes != 0) return false;
     Cell& cell = shared_shadow_.cell(offset);
     const auto thread = static_cast<uint16_t>(current_thread());
     if (cell.defined_block != block_serial_ || cell.defined != kWholeWord || cell.in_flight != 0 ||

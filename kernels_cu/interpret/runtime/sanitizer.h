@@ -23,8 +23,10 @@ public:
 
     void begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared);
     void see(const MemoryAccess& access);
-    // The most frequent access by far: a read of one word of shared memory that was written before a
-    // barrier. Returns false where there may be something to say of it.
+    // The most frequent access by far: a read of one word of shared memory of which nothing is to be
+    // said, or remembered, for others have read it since a barrier.
+    bool is_settled(uint64_t address) const;
+    // The same read before it is settled: remembers it. Returns false where it must be judged.
     bool pass_read(uint64_t address, const void* place);
     // An asynchronous copy to shared memory was issued, or has been waited for.
     void begin_copy(const MemoryAccess& access);
@@ -49,7 +51,6 @@ private:
     };
     static_assert(kMaxWarps <= 32, "a bit for each warp of a block");
 
-    bool remember_clean_read(uint64_t offset, const void* place);
     uint32_t settled_warps(const Cell& cell, unsigned warp) const;
     void see_shared(const MemoryAccess& access);
     void unsettle(uint64_t offset, uint64_t num_bytes);
@@ -84,13 +85,12 @@ inline unsigned current_thread() {
     return current_lane->warp_index * kWarpSize + current_lane->lane_index;
 }
 
-inline bool Sanitizer::pass_read(uint64_t address, const void* place) {
+inline bool Sanitizer::is_settled(uint64_t address) const {
     const uint64_t offset = address - shared_begin_;
     if (offset >= shared_bytes_ || offset % Shadow::kWordBytes != 0) return false;
     const Settled& settled = settled_[offset / Shadow::kWordBytes];
-    const unsigned warp = current_lane->warp_index;
-    if (settled.stamp == ordering_.now() && (settled.warps >> warp & 1) != 0) return true;
-    return remember_clean_read(offset, place);
+    return settled.stamp == ordering_.now() &&
+           (settled.warps >> current_lane->warp_index & 1) != 0;
 }
 
 // Of the blocks that the calling OS thread runs; null where the launch is not sanitized.

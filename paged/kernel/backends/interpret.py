@@ -129,6 +129,10 @@ class InterpretProgram:
         self._config = config
         self._variables = Variables(library.loaded)
 
+    def afresh(self) -> InterpretProgram:
+        """Return the same kernels with variables that nothing has changed yet."""
+        return InterpretProgram(self._library, self._config)
+
     def launch(self, request: LaunchRequest) -> None:
         """Run one entry. Mutates the out, inout and workspace tensors of the request.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -152,7 +155,19 @@ def test_results_that_depend_on_who_comes_first() -> None:
     spec = spec_of("const int j = atomicAdd(&next, 1u); " + FILL + " z[i] = j;", before=counter)
     (found,) = findings(spec)
     assert (found.kind, found.operand) == ("order_dependent", "z")
-    call(spec, SanitizeConfig(seeds=()))
+    _, z = call(spec, SanitizeConfig(seeds=()))
+    _, again = call(spec, SanitizeConfig(seeds=()))
+    assert torch.equal(again, z), "each call begins with variables as the source has them"
+
+
+def test_a_changed_header_is_judged_anew(tmp_path: Path) -> None:
+    header = tmp_path / "step.h"
+    spec = spec_of(FILL + " z[i + STEP] = 1;", before='#include "step.h"')
+    spec = replace(spec, include_dirs=(tmp_path,))
+    header.write_text("#define STEP 0\n")
+    call(spec)
+    header.write_text("#define STEP 128\n")
+    assert findings(spec)[0].kind == "out_of_bounds"
 
 
 def test_operands_are_checked_first() -> None:

@@ -40,6 +40,27 @@ def test_a_fault_is_printed_and_is_exit_status_1(
     assert "        and 1 of those above" in printed[3:]
 
 
+def test_other_orders_are_the_callers_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["kernels", "new", "mine", "--op", "copy_blocks"])
+    source = Path("mine.cu").read_text()
+    first = "__device__ unsigned turn;\n__global__"
+    last = (
+        "  __syncthreads();\n"
+        "  if (atomicAdd(&turn, 1u) == 0) to.start[0] = KV_T(float(threadIdx.x + 1));\n}\n"
+    )
+    Path("mine.cu").write_text(source.replace("__global__", first).removesuffix("}\n") + last)
+    check_mine = ["kernels", "check", "mine.cu", "--problem", "float32 D46 BS32 tokens1"]
+    assert main([*check_mine, "--orders", "none"]) == 0
+    assert main([*check_mine, "--orders", "3"]) == 1
+    assert "order_dependent" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main([*check_mine, "--orders", "natural"])
+    assert "expected none, or numbers with commas: 'natural'" in capsys.readouterr().err
+
+
 def test_what_cannot_run_is_exit_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernels", "check", "copy_blocks=simple", "--problem", "no such"]) == 2
     assert main(["kernels", "check", "missing.cu"]) == 2
@@ -51,6 +72,7 @@ def test_mutants_are_tried_on_nothing_but_shipped_kernels(
 ) -> None:
     assert main(["kernels", "check", "--mutants", "0"]) == 2
     assert main(["kernels", "check", "mine.cu", "--mutants", "5"]) == 2
+    assert main(["kernels", "check", "--orders", "none", "--mutants", "5"]) == 2
     assert "--mutants takes a number above 0" in capsys.readouterr().err
 
 
