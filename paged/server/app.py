@@ -13,6 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from paged.server.auth import AuthMiddleware
 from paged.server.config import ServerConfig
+from paged.server.event_stream import StreamsMiddleware
 from paged.server.intake import Intake
 from paged.server.limits import LimitsMiddleware
 from paged.server.protocol.error import ERROR_RESPONSES, add_error_handlers
@@ -80,7 +81,7 @@ def add_routes(app: FastAPI) -> None:
 
 def _middleware(config: ServerConfig) -> list[Middleware]:
     """Return what a request passes, the outermost first."""
-    layers = [Middleware(LimitsMiddleware, limits=config.limits)]
+    layers = [Middleware(LimitsMiddleware, limits=config.limits), Middleware(StreamsMiddleware)]
     if config.api_keys:
         layers.insert(0, Middleware(AuthMiddleware, keys=config.api_keys))
     if config.allowed_origins:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from types import TracebackType
 from typing import Any, TypeVar
 
 from starlette.types import Receive
@@ -11,32 +12,64 @@ from starlette.types import Receive
 T = TypeVar("T")
 
 
-async def until_disconnect(
-    receive: Receive, work: Coroutine[Any, Any, T], *watching: Coroutine[Any, Any, None]
-) -> T | None:
+class Waiting:
+    """A block of work for a client, which ends early where the client leaves.
+
+    What it awaits then is cancelled, and nothing is raised out of it. Only this listens to the
+    client, in a task of its own: the work stays in the caller's, for a task costs more than most
+    of what a request needs.
+
+    receive: of the request, its body read.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self.is_given_up = False
+        self._receive = receive
+        self._listening: asyncio.Task[None] | None = None
+        self._working: asyncio.Task[Any] | None = None
+        self._num_cancelled = 0
+
+    def give_up(self) -> None:
+        """End the block now; nothing happens where it has ended."""
+        if self._working is not None and not self.is_given_up:
+            self.is_given_up = True
+            self._working.cancel()
+
+    async def __aenter__(self) -> Waiting:
+        self._working = asyncio.current_task()
+        if self._working is not None:
+            self._num_cancelled = self._working.cancelling()
+        self._listening = asyncio.create_task(self._listen())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> bool:
+        working, self._working = self._working, None
+        if self._listening is not None:
+            self._listening.cancel()
+        if not self.is_given_up or working is None:
+            return False
+        # As `asyncio.timeout` does: others may want to cancel the task too.
+        is_own = working.uncancel() <= self._num_cancelled
+        return is_own and kind is asyncio.CancelledError
+
+    async def _listen(self) -> None:
+        try:
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+        finally:
+            self.give_up()
+
+
+async def until_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
     """Do work for a client and return what it came to; None if the client has left.
 
-    The work is cancelled where the client leaves, or where one of those that watch it ends;
-    it has ended when this returns. receive: of the request, its body read.
-    Raises: what the work or a watcher raises.
+    receive: of the request, its body read. Raises: what the work raises.
     """
-    working = asyncio.ensure_future(work)
-    others = [asyncio.ensure_future(each) for each in (_disconnect(receive), *watching)]
-    tasks = (working, *others)
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        for other in others:
-            if other.done():
-                other.result()
-        return None
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    async with Waiting(receive):
+        return await work
+    return None

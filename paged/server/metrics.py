@@ -124,6 +124,8 @@ def _counters(counts: Counts, labels: Labels) -> Iterator[Metric]:
 
 
 def _shadows(shadows: tuple[ShadowState, ...], labels: Labels) -> Iterator[Metric]:
+    if not shadows:
+        return
     slots = GaugeMetricFamily(
         "paged:shadow_slots",
         "Slots by class, had another policy the same requests",

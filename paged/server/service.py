@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from paged.engine.engine import Observer
+from paged.engine.engine import Engine, Observer
 from paged.engine.frontend import Frontend
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
@@ -17,12 +17,23 @@ from paged.engine.request_stream import RequestStream
 from paged.errors import EngineStopped, PagedError, QueueFull
 from paged.scheduler.request import Request
 from paged.server.engine_thread import EngineThread, Reports
+from paged.server.shadow import SHADOWS
 from paged.server.submission import Submission
 from paged.server.watch import watch_of
 
 T = TypeVar("T")
 
 _log = logging.getLogger("paged.server")
+
+
+class MakeEngine(Protocol):
+    """Builds an engine, as `make_engine` does."""
+
+    def __call__(
+        self, options: LLMConfig, model: LoadedModel, *, on_failure: Callable[[Exception], None]
+    ) -> Engine:
+        """Build it. Raises: as `make_engine`."""
+        ...
 
 
 class EngineService:
@@ -32,6 +43,8 @@ class EngineService:
     observers: see the engine's steps, on the engine's thread, beside `watch`, which knows
         what the server shows.
     watch: one of them, for `/metrics` and the block map.
+    shadows: policies that follow the traffic, of `SHADOWS`.
+    make_engine: builds the engine, and each that takes its place.
     """
 
     def __init__(
@@ -41,12 +54,15 @@ class EngineService:
         *,
         max_open_requests: int = 1024,
         observers: Sequence[Observer] = (),
+        shadows: Sequence[str] = SHADOWS,
+        make_engine: MakeEngine = make_engine,
     ) -> None:
         self.config = config
         self.model = model
         self.max_open_requests = max_open_requests
-        self.watch = watch_of(config, model)
+        self.watch = watch_of(config, model, shadows)
         self.observers = [self.watch, *observers]
+        self._make_engine = make_engine
         self._open: dict[str, tuple[Submission, int]] = {}
         self._asked: set[asyncio.Future[Any]] = set()
         self._thread: EngineThread | None = None
@@ -147,7 +163,7 @@ class EngineService:
             self._thread.put(command)
 
     def _make_frontend(self) -> Frontend:
-        engine = make_engine(self.config, self.model, on_failure=_log_failure)
+        engine = self._make_engine(self.config, self.model, on_failure=_log_failure)
         engine.observers = (*engine.observers, *self.observers)
         return Frontend(engine, self.model.tokenizer)
 

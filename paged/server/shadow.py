@@ -6,6 +6,7 @@ told of the same arrivals, tokens and ends, and keeps books.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +22,7 @@ from paged.scheduler.scheduler import Scheduler
 from paged.types import BoolArray, IndexArray
 
 SHADOWS = ("reserved-max", "reserved-pow2", "virtual")
-"""Policies that are shadowed. No server knows an output's length, so pow2 rounds its limit."""
+"""Policies that can be shadowed. No server knows an output's length, so pow2 rounds its limit."""
 
 # A sequence fills half a block in so many steps at most.
 _STEPS_BETWEEN = 8
@@ -73,6 +74,8 @@ class Shadow:
         # Rows here by sequence index, of the requests that have memory, in order of admission.
         self._held: dict[Life, dict[int, int]] = {}
         self._waiting: dict[Life, None] = {}
+        # Rows here of sequences that have ended, given back all at once.
+        self._ended: list[int] = []
         # Whether the first that waits does not fit, whatever is not given back first.
         self._is_full = False
         self._num_refused = 0
@@ -82,7 +85,8 @@ class Shadow:
         self._row_of: IndexArray = np.zeros(tables.max_rows, np.int64)
 
     def state(self) -> ShadowState:
-        """Say what it holds now."""
+        """Say what it holds now. Mutates: rows of sequences that have ended are given back."""
+        self._give_back()
         return ShadowState(
             name=self._name,
             capacity=self.allocator.capacity_slots,
@@ -109,17 +113,25 @@ class Shadow:
 
         Where there is no room, the latest that was let in waits again.
         """
+        self._give_back()
         while not self._grow(rows):
             latest = next(reversed(self._held))
-            self._drop(latest, latest.indices)
+            self._drop(latest)
             self._num_preempted += 1
             self._waiting = {latest: None, **self._waiting}
-        self.admit()
+        self._admit_all()
 
-    def admit(self) -> None:
+    def _admit_all(self) -> None:
         """Let in who waits and fits, in order."""
+        rows: list[int] = []
         while self._waiting and not self._is_full:
-            self._is_full = not self._admit(next(iter(self._waiting)))
+            life = next(iter(self._waiting))
+            self._is_full = not self._admit(life)
+            if life in self._held:
+                rows.extend(life.row_of.values())
+        if rows:
+            real = np.array(rows, np.int64)
+            self.allocator.grow(self._row_of[real], self._tables.num_tokens[real])
 
     def _grow(self, rows: IndexArray) -> bool:
         real = rows[self._is_held[rows]]
@@ -145,8 +157,6 @@ class Shadow:
         del self._waiting[life]
         self._held[life] = dict(zip(life.indices, admission.rows.tolist(), strict=True))
         self.place(life)
-        real = np.array(list(life.row_of.values()), np.int64)
-        self.allocator.grow(self._row_of[real], self._tables.num_tokens[real])
         return True
 
     def _demand(self, life: Life) -> Demand:
@@ -164,33 +174,53 @@ class Shadow:
     def end(self, life: Life, index: int) -> None:
         """Take back what one sequence holds, which is still among those of its request."""
         if life in self._held:
-            self._drop(life, [index])
+            self._ended.append(self._take(life, index))
         elif len(life.indices) == 1:
             self._waiting.pop(life, None)
             self._is_full = False
 
-    def _drop(self, life: Life, indices: list[int]) -> None:
+    def _give_back(self) -> None:
+        if self._ended:
+            self.allocator.release(np.array(self._ended, np.int64))
+            self._ended.clear()
+
+    def _drop(self, life: Life) -> None:
+        """Take back all that a request holds."""
+        rows = [self._take(life, index) for index in life.indices]
+        self.allocator.release(np.array(rows, np.int64))
+
+    def _take(self, life: Life, index: int) -> int:
+        """Forget that a sequence has memory; return its row, which is not given back yet."""
         rows = self._held[life]
-        self.allocator.release(np.array([rows.pop(index) for index in indices], np.int64))
-        for index in indices:
-            if index in life.row_of:
-                self._is_held[life.row_of[index]] = False
+        row = rows.pop(index)
+        if index in life.row_of:
+            self._is_held[life.row_of[index]] = False
         if not rows:
             del self._held[life]
         self._is_full = False
+        return row
 
 
 class Shadows:
     """Observer that tells shadow allocators what happens on real rows.
 
-    They learn of arrivals and ends at once, and of tokens every few steps and when asked:
-    each time costs a shadow a few numpy calls over its rows.
+    They keep books every few steps and when asked: that takes each of them some numpy calls over
+    its rows, however many requests have come and gone meanwhile.
+
+    names: of the policies, in the order of `each`.
     """
 
-    def __init__(self, tables: BlockTables, *, num_blocks: int, blocks_per_page: int) -> None:
+    def __init__(
+        self,
+        tables: BlockTables,
+        *,
+        num_blocks: int,
+        blocks_per_page: int,
+        names: Sequence[str] = SHADOWS,
+    ) -> None:
         self.each = tuple(
             Shadow(_make(name, tables, num_blocks, blocks_per_page), tables, name=name)
-            for name in SHADOWS
+            for name in names
         )
         self._lives: dict[str, Life] = {}
         self._on: dict[int, tuple[Life, int]] = {}
@@ -208,9 +238,6 @@ class Shadows:
             self._admit(admitted)
         if batch.step % _STEPS_BETWEEN == 0:
             self._grow()
-        elif batch.admitted:
-            for shadow in self.each:
-                shadow.admit()
 
     def _grow(self) -> None:
         rows = np.fromiter(self._on, np.int64, len(self._on))

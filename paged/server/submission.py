@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from paged.engine.outputs import OutputDelta
@@ -42,18 +42,19 @@ class Submission:
         self._error = error
         self._wake.set()
 
-    async def pieces(self) -> AsyncIterator[list[IndexedDelta]]:
-        """Yield what has come since, until every sequence has ended.
+    async def pieces(self) -> list[IndexedDelta] | None:
+        """Wait for more and return what has come since; None once every sequence has ended.
 
         Raises: EngineStopped, as soon as nothing more will come.
         """
-        while self._ready or any(self._num_running):
-            await self._wake.wait()
-            self._wake.clear()
-            if self._error is not None:
-                raise self._error
-            ready, self._ready = self._ready, []
-            yield ready
+        if not self._ready and not any(self._num_running):
+            return None
+        await self._wake.wait()
+        self._wake.clear()
+        if self._error is not None:
+            raise self._error
+        ready, self._ready = self._ready, []
+        return ready
 
     async def __aenter__(self) -> Submission:
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.scheduler import Scheduler
 from paged.server.kernels import kernels_of
 from paged.server.meter import Measured, StepMeter
-from paged.server.shadow import Shadows, ShadowState
+from paged.server.shadow import SHADOWS, Shadows, ShadowState
 from paged.server.snapshot import Snapshot, take_snapshot
 
 PAGE_BYTES = 2 << 20
@@ -30,8 +30,8 @@ _STEPS_PER_SAMPLE = 16
 class Report:
     """What is known of an engine between two steps.
 
-    slot_seconds: time that slots spent in each class. shadows: none where the model's KV
-        groups have pools of their own, which no other policy serves.
+    slot_seconds: time that slots spent in each class. shadows: none where nobody wants any, or
+        where the model's KV groups have pools of their own, which no other policy serves.
     kernels: what serves each operation.
     """
 
@@ -47,11 +47,15 @@ class Watch:
 
     Totals begin again with each engine. Its methods are for the engine's thread.
     kernels: what serves each operation. token_bytes: K or V of a token in one layer.
+    shadows: policies that follow the traffic, of `SHADOWS`.
     """
 
-    def __init__(self, *, kernels: Mapping[str, str], token_bytes: int) -> None:
+    def __init__(
+        self, *, kernels: Mapping[str, str], token_bytes: int, shadows: Sequence[str] = SHADOWS
+    ) -> None:
         self._kernels = kernels
         self._token_bytes = token_bytes
+        self._shadows = shadows
         self._watched: _Watched | None = None
 
     def report(self, engine: Engine) -> Report:
@@ -80,14 +84,14 @@ class Watch:
 
     def _of(self, scheduler: Scheduler) -> _Watched:
         if self._watched is None or self._watched.scheduler is not scheduler:
-            self._watched = _Watched(scheduler, self._token_bytes)
+            self._watched = _Watched(scheduler, self._token_bytes, self._shadows)
         return self._watched
 
 
 class _Watched:
     """What observes one engine."""
 
-    def __init__(self, scheduler: Scheduler, token_bytes: int) -> None:
+    def __init__(self, scheduler: Scheduler, token_bytes: int, shadows: Sequence[str]) -> None:
         self.scheduler = scheduler
         allocator = scheduler.allocator
         max_rows = allocator.tables.max_rows
@@ -95,11 +99,12 @@ class _Watched:
         self.meter = StepMeter(max_rows, has_prefix_cache=has_prefix_cache)
         self.usage = UsageMeter(max_rows, sample_every=_STEPS_PER_SAMPLE)
         self.shadows: Shadows | None = None
-        if len(allocator.group_tables) == 1:
+        if shadows and len(allocator.group_tables) == 1:
             self.shadows = Shadows(
                 allocator.tables,
                 num_blocks=allocator.num_blocks,
                 blocks_per_page=_blocks_per_page(allocator.tables, token_bytes),
+                names=shadows,
             )
         self.observers = (self.meter, self.usage, *([self.shadows] if self.shadows else []))
 
@@ -110,10 +115,11 @@ def _blocks_per_page(tables: BlockTables, token_bytes: int) -> int:
     return min(max(1, num_blocks), tables.max_blocks_per_row)
 
 
-def watch_of(options: LLMConfig, model: LoadedModel) -> Watch:
-    """Make a watch for the engines of one model."""
+def watch_of(options: LLMConfig, model: LoadedModel, shadows: Sequence[str] = SHADOWS) -> Watch:
+    """Make a watch for the engines of one model. shadows: as for `Watch`."""
     config = model.config
     return Watch(
         kernels=kernels_of(options, is_gpu=model.device.type == "cuda"),
         token_bytes=config.num_kv_heads * config.head_dim * model.kv_dtype.itemsize,
+        shadows=shadows,
     )

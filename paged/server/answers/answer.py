@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from json.encoder import encode_basestring as _encode_text
 from typing import Any
 
 from paged.engine.outputs import OutputDelta
@@ -20,6 +21,9 @@ from paged.server.submission import Submission
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 DONE = b"data: [DONE]\n\n"
+
+# Stands for a text; encoded it is like nothing else in an event.
+_PLACEHOLDER = "\0"
 
 _log = logging.getLogger("paged.server")
 
@@ -50,11 +54,14 @@ class Answer:
         }
         # Every event begins with it; its last brace is left out.
         self._opened_head = _encode(self._head)[:-1]
+        # By choice: what is before and after the text in an event that adds nothing else.
+        self._frames: dict[int, tuple[str, str]] = {}
+        self._has_frames = not (body.return_token_ids or body.repeats_usage)
 
     async def whole(self, submission: Submission) -> dict[str, Any]:
         """Wait for all of it. Raises: ApiError, EngineStopped."""
         pieces: list[list[Piece]] = [[] for _ in self._choices]
-        async for batch in submission.pieces():
+        while (batch := await submission.pieces()) is not None:
             for index, delta in batch:
                 choice, piece = self._take(submission, index, delta)
                 pieces[choice.index].append(piece)
@@ -70,33 +77,42 @@ class Answer:
             **self._form.extras(submission.streams),
         }
 
-    async def events(self, submission: Submission) -> AsyncIterator[bytes]:
+    async def events(self, submission: Submission) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events, with an error as the last where it comes to that."""
         try:
             for choice in self._choices:
                 opening = self._form.opening(choice.index)
                 if opening is not None:
-                    yield self._event([opening], submission)
-            async for batch in submission.pieces():
-                events = [
-                    self._event([chunk], submission)
-                    for index, delta in batch
-                    for chunk in self._chunks(submission, index, delta)
-                ]
+                    yield self._event([opening], submission).encode()
+            while (batch := await submission.pieces()) is not None:
+                events = "".join([self._added(submission, *delta) for delta in batch])
                 if events:
-                    yield b"".join(events)
+                    yield events.encode()
             if self._body.includes_usage:
-                yield self._event([], submission, has_usage=True)
+                yield self._event([], submission, has_usage=True).encode()
         except (ApiError, PagedError) as error:
             _log.error("a stream failed: %s", error)
-            yield _data(_encode(api_error(error).body))
+            yield _data(_encode(api_error(error).body)).encode()
         yield DONE
 
-    def _chunks(
-        self, submission: Submission, index: int, delta: OutputDelta
-    ) -> list[dict[str, Any]]:
+    def _added(self, submission: Submission, index: int, delta: OutputDelta) -> str:
+        """Return the events that tell of a delta."""
         choice, piece = self._take(submission, index, delta)
-        return self._form.chunks(choice.index, piece, submission.streams[index])
+        if self._has_frames and piece.is_plain:
+            frame = self._frames.get(choice.index)
+            if frame is None:
+                frame = self._frames[choice.index] = self._frame(submission, index, choice)
+            return f"{frame[0]}{_encode_text(piece.text)}{frame[1]}"
+        chunks = self._form.chunks(choice.index, piece, submission.streams[index])
+        return "".join([self._event([chunk], submission) for chunk in chunks])
+
+    def _frame(self, submission: Submission, index: int, choice: Choice) -> tuple[str, str]:
+        """Return all of a plain event but its text: encoding that anew takes most of the time."""
+        plain = Piece(text=_PLACEHOLDER, tokens=())
+        (chunk,) = self._form.chunks(choice.index, plain, submission.streams[index])
+        # From the right: what a client has named stands before it.
+        before, _, after = self._event([chunk], submission).rpartition(_encode_text(_PLACEHOLDER))
+        return before, after
 
     def _take(self, submission: Submission, index: int, delta: OutputDelta) -> tuple[Choice, Piece]:
         if delta.error is not None:
@@ -107,7 +123,7 @@ class Answer:
 
     def _event(
         self, choices: list[dict[str, Any]], submission: Submission, *, has_usage: bool = False
-    ) -> bytes:
+    ) -> str:
         tail = ""
         if has_usage or self._body.repeats_usage:
             tail = f',"usage":{_encode(usage(submission.streams, self._choices))}'
@@ -116,5 +132,5 @@ class Answer:
         return _data(f'{self._opened_head},"choices":{_encode(choices)}{tail}}}')
 
 
-def _data(text: str) -> bytes:
-    return f"data: {text}\n\n".encode()
+def _data(text: str) -> str:
+    return f"data: {text}\n\n"

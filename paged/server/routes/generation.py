@@ -11,11 +11,12 @@ from starlette.responses import JSONResponse, Response
 from paged.server.answers.answer import Answer
 from paged.server.config import ServerConfig
 from paged.server.disconnect import until_disconnect
-from paged.server.event_stream import EventStream
+from paged.server.event_stream import EventStream, Submit
 from paged.server.intake import Intake, Taken
 from paged.server.protocol.error import ApiError, api_errors
 from paged.server.protocol.sampling import SamplingFields
 from paged.server.service import EngineService
+from paged.server.submission import Submission
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -61,21 +62,18 @@ async def respond(
     """Run what was taken and answer, whole or as a stream; stop where the client leaves."""
     answer = make_answer(taken)
     service = service_of(request)
-    with api_errors(body.api_names):
-        if not body.stream:
-            whole = await until_disconnect(request.receive, _whole(service, taken, answer))
-            return GONE if whole is None else JSONResponse(whole)
-        submission = await until_disconnect(request.receive, service.submit(taken.requests))
-    if submission is None:
-        return GONE
-    config: ServerConfig = request.app.state.config
-    return EventStream(
-        answer.events(submission),
-        submission,
-        write_timeout_s=config.limits.write_timeout_s,
-    )
+
+    async def submit() -> Submission:
+        with api_errors(body.api_names):
+            return await service.submit(taken.requests)
+
+    if body.stream:
+        config: ServerConfig = request.app.state.config
+        return EventStream(submit, answer.events, write_timeout_s=config.limits.write_timeout_s)
+    whole = await until_disconnect(request.receive, _whole(submit, answer))
+    return GONE if whole is None else JSONResponse(whole)
 
 
-async def _whole(service: EngineService, taken: Taken, answer: Answer) -> dict[str, Any]:
-    async with await service.submit(taken.requests) as submission:
+async def _whole(submit: Submit, answer: Answer) -> dict[str, Any]:
+    async with await submit() as submission:
         return await answer.whole(submission)

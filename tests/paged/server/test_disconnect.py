@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paged.server.disconnect import until_disconnect
+from paged.server.disconnect import Waiting, until_disconnect
 
 
 class Client:
@@ -50,7 +50,7 @@ def test_work_is_cancelled_and_over_when_the_client_has_left() -> None:
         asyncio.get_running_loop().call_later(0.01, client.has_left.set)
         assert await until_disconnect(client.receive, work()) is None
         assert ended == ["cancelled"]
-        assert len(asyncio.all_tasks()) == 1
+        await check_nobody_listens()
 
     asyncio.run(run())
 
@@ -62,7 +62,7 @@ def test_an_error_of_the_work_is_raised_and_nobody_listens_any_more() -> None:
     async def run() -> None:
         with pytest.raises(ValueError, match="no"):
             await until_disconnect(Client().receive, work())
-        assert len(asyncio.all_tasks()) == 1
+        await check_nobody_listens()
 
     asyncio.run(run())
 
@@ -87,23 +87,51 @@ def test_cancelling_the_caller_cancels_the_work() -> None:
     asyncio.run(run())
 
 
-def test_a_watcher_can_give_the_work_up() -> None:
+def test_a_block_can_be_given_up_from_outside_and_raises_nothing() -> None:
     ended: list[str] = []
 
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("cancelled")
-
-    async def watch() -> None:
-        await asyncio.sleep(0.01)
-        raise TimeoutError("too slow")
-
     async def run() -> None:
-        with pytest.raises(TimeoutError, match="too slow"):
-            await until_disconnect(Client().receive, work(), watch())
-        assert ended == ["cancelled"]
-        assert len(asyncio.all_tasks()) == 1
+        async with Waiting(Client().receive) as waiting:
+            asyncio.get_running_loop().call_later(0.01, waiting.give_up)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("cancelled")
+        assert waiting.is_given_up
+        # The task goes on as if nobody had cancelled it.
+        assert asyncio.current_task().cancelling() == 0  # type: ignore[union-attr]
+        await check_nobody_listens()
 
     asyncio.run(run())
+    assert ended == ["cancelled"]
+
+
+def test_giving_up_what_has_ended_does_nothing() -> None:
+    async def run() -> None:
+        async with Waiting(Client().receive) as waiting:
+            pass
+        waiting.give_up()
+        await asyncio.sleep(0)
+        assert not waiting.is_given_up
+
+    asyncio.run(run())
+
+
+def test_cancelling_the_caller_too_is_not_lost() -> None:
+    async def work() -> None:
+        async with Waiting(Client().receive) as waiting:
+            waiting.give_up()
+            asyncio.current_task().cancel()  # type: ignore[union-attr]
+            await asyncio.Event().wait()
+
+    async def run() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.ensure_future(work())
+
+    asyncio.run(run())
+
+
+async def check_nobody_listens() -> None:
+    """Assert that the task that listened ends in this turn of the loop."""
+    await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) == 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
-from paged.server.event_stream import EventStream
+from paged.errors import RequestRefused
+from paged.server.event_stream import EventStream, StreamsMiddleware
 
 
 class Block:
@@ -24,7 +25,7 @@ class Block:
         self.is_left = True
 
 
-async def _events() -> AsyncIterator[bytes]:
+async def _events() -> AsyncGenerator[bytes, None]:
     yield b"data: 1\n\n"
     yield b"data: 2\n\n"
 
@@ -40,8 +41,18 @@ async def _gone() -> dict[str, Any]:
 
 def _run(send: Any, receive: Any = _never) -> Block:
     block = Block()
-    stream = EventStream(_events(), block, write_timeout_s=0.05)  # type: ignore[arg-type]
-    asyncio.run(stream({"type": "http"}, receive, send))
+
+    async def submit() -> Any:
+        return block
+
+    async def run() -> None:
+        stream = EventStream(submit, lambda _: _events(), write_timeout_s=0.05)
+        await stream.run(receive, send)
+        # Nothing of it is left behind but the listener, which ends in the next turn.
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(run())
     return block
 
 
@@ -78,3 +89,68 @@ def test_a_reader_that_leaves_ends_it() -> None:
         await asyncio.sleep(0.01)
 
     assert _run(send, _gone).is_left
+
+
+def test_what_the_engine_refuses_is_raised_before_anything_is_sent() -> None:
+    async def submit() -> Any:
+        raise RequestRefused("no")
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    stream = EventStream(submit, lambda _: _events(), write_timeout_s=1.0)
+    with pytest.raises(RequestRefused, match="no"):
+        asyncio.run(stream.run(_never, send))
+
+
+def test_a_reader_that_leaves_before_the_engine_has_answered_gets_nothing() -> None:
+    ended: list[str] = []
+
+    async def submit() -> Any:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("given up")
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    stream = EventStream(submit, lambda _: _events(), write_timeout_s=1.0)
+    asyncio.run(stream.run(_gone, send))
+    assert ended == ["given up"]
+
+
+def _answered_by(stream: EventStream) -> list[Any]:
+    """Let an application answer with a stream; return what was sent, and by whom."""
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def wrapped(message: Any) -> None:
+            await send(message | {"by": "app"})
+
+        await stream(scope, receive, wrapped)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "headers": []}
+    asyncio.run(StreamsMiddleware(app)(scope, _never, send))
+    return sent
+
+
+def test_a_stream_passes_by_what_is_around_its_route() -> None:
+    async def submit() -> Any:
+        return Block()
+
+    sent = _answered_by(EventStream(submit, lambda _: _events(), write_timeout_s=1.0))
+    assert len(sent) == 4
+    assert not any("by" in message for message in sent)
+
+
+def test_what_the_engine_refuses_is_an_answer_of_the_middleware() -> None:
+    async def submit() -> Any:
+        raise RequestRefused("no")
+
+    head, body = _answered_by(EventStream(submit, lambda _: _events(), write_timeout_s=1.0))
+    assert head["status"] == 400
+    assert b"no" in body["body"]

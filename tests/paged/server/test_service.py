@@ -48,7 +48,7 @@ async def _tokens(service: EngineService, *requests: Request) -> list[list[int]]
     """Run requests and return the tokens of each."""
     tokens: list[list[int]] = [[] for _ in requests]
     async with await service.submit(requests) as submission:
-        async for pieces in submission.pieces():
+        while (pieces := await submission.pieces()) is not None:
             for index, delta in pieces:
                 tokens[index].extend(delta.tokens)
     return tokens
@@ -105,8 +105,7 @@ def test_leaving_the_block_gives_up_what_runs_and_what_waits() -> None:
     async def work(service: EngineService) -> None:
         requests = [_request(f"r{i}", max_tokens=80) for i in range(12)]
         async with await service.submit(requests) as submission:
-            async for _ in submission.pieces():
-                break
+            assert await submission.pieces()
         assert service.num_open_requests == 0
         await _empty(service)
 
@@ -181,7 +180,7 @@ def test_stopping_ends_what_runs() -> None:
         submission = await service.submit([_request("a", max_tokens=80)])
         await service.stop()
         with pytest.raises(EngineStopped, match="being stopped"):
-            async for _ in submission.pieces():
+            while await submission.pieces() is not None:
                 pass
 
     before = set(threading.enumerate())
@@ -214,7 +213,8 @@ def test_a_step_that_fails_ends_its_requests_and_no_others() -> None:
         wanted = await _tokens(service, _request("a"))
         await service.ask(fail_once)
         async with await service.submit([_request("b")]) as submission:
-            deltas = [delta async for pieces in submission.pieces() for _, delta in pieces]
+            deltas = [delta for _, delta in await submission.pieces() or []]
+            assert await submission.pieces() is None
         assert [str(delta.error) for delta in deltas] == ["out of memory"]
         assert await _tokens(service, _request("c")) == wanted
         await _empty(service)

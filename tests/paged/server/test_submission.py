@@ -50,7 +50,10 @@ def test_pieces_come_together_until_all_has_ended() -> None:
         submission.push(0, _delta(0, 0))
         loop = asyncio.get_running_loop()
         loop.call_later(0.01, submission.push, 0, _delta(0, 0, ends=True))
-        return [len(pieces) async for pieces in submission.pieces()]
+        lengths: list[int] = []
+        while (pieces := await submission.pieces()) is not None:
+            lengths.append(len(pieces))
+        return lengths
 
     assert asyncio.run(run()) == [2, 1]
 
@@ -60,8 +63,7 @@ def test_an_error_reaches_a_reader_that_waits() -> None:
         submission = _submission([])
         asyncio.get_running_loop().call_later(0.01, submission.fail, EngineStopped("it died"))
         with pytest.raises(EngineStopped, match="it died"):
-            async for _ in submission.pieces():
-                pass
+            await submission.pieces()
 
     asyncio.run(run())
 

@@ -12,7 +12,8 @@ def test_blocks_of_a_running_request_are_listed_and_freed(
 ) -> None:
     body = {"prompt": "hello", "max_tokens": 60, "n": 2, "stream": True, "ignore_eos": True}
     with client.stream("POST", "/v1/completions", json=body) as stream:
-        next(stream.iter_raw())
+        pieces = stream.iter_raw()  # which ends the stream when nobody holds it
+        next(pieces)
         found = client.get("/v1/blocks").json()
     (request,) = found["requests"]
     assert (found["object"], found["model"], found["num_blocks"]) == ("block_map", "tiny", 64)

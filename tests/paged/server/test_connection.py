@@ -1,0 +1,114 @@
+"""Connections on a real socket: heads without an end, fields after a body, requests in a row."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from paged.server.connection import REFUSAL
+from paged.server.limits import Limits
+from tests.helpers.live_server import LiveServer, live_server
+
+MOST_BYTES = 3000
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Iterator[LiveServer]:
+    """Serve within narrow bounds."""
+    with live_server(limits=Limits(max_header_bytes=MOST_BYTES), api_keys=("k",)) as running:
+        yield running
+
+
+@contextmanager
+def _connected(server: LiveServer) -> Iterator[socket.socket]:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        yield connection
+
+
+def _all(connection: socket.socket) -> bytes:
+    """Read until the server closes."""
+    parts: list[bytes] = []
+    try:
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+    except ConnectionResetError:
+        pass  # It closed with bytes unread.
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("start", [b"GET /health HTTP/1.1\r\nx: ", b"GET /", b"POST /v1/models?"])
+def test_a_head_without_an_end_is_refused(narrow: LiveServer, start: bytes) -> None:
+    with _connected(narrow) as connection:
+        connection.sendall(start)
+        try:
+            for _ in range(200):
+                connection.sendall(b"y" * 1000)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        assert REFUSAL.encode() in _all(connection)
+
+
+def test_fields_after_a_body_are_refused_where_they_have_no_end(narrow: LiveServer) -> None:
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with _connected(narrow) as connection:
+        connection.sendall(head + b"2\r\n{}\r\n0\r\n")
+        try:
+            for _ in range(200):
+                connection.sendall(b"x: " + b"y" * 1000 + b"\r\n")
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        assert b"200 OK" not in _all(connection)
+
+
+def test_fields_after_a_body_are_no_headers(narrow: LiveServer) -> None:
+    request = (
+        b"POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+        b"Content-Type: application/json\r\nConnection: close\r\n\r\n"
+        b'f\r\n{"prompt": "a"}\r\n0\r\nAuthorization: Bearer k\r\n\r\n'
+    )
+    with _connected(narrow) as connection:
+        connection.sendall(request)
+        assert _all(connection).startswith(b"HTTP/1.1 401")
+
+
+def test_a_body_may_be_larger_than_a_head(narrow: LiveServer) -> None:
+    answer = narrow.client.post(
+        "/tokenize", json={"prompt": "a" * 3 * MOST_BYTES}, headers={"Authorization": "Bearer k"}
+    )
+    assert answer.status_code == 200
+
+
+def test_requests_in_a_row_are_answered_in_order(narrow: LiveServer) -> None:
+    first = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = (
+        b"GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer k\r\n\r\n"
+    )
+    with _connected(narrow) as connection:
+        connection.sendall(first + last)
+        answers = _all(connection)
+    assert answers.startswith(b"HTTP/1.1 200")
+    assert b"HTTP/1.1 404" in answers
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET / HTTP/9\r\n\r\n",
+        b"\x00\x01\x02\r\n\r\n",
+        b"POST /tokenize HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"POST /tokenize HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /tokenize HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+        b"GET /\xff HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_400_and_the_server_lives(
+    narrow: LiveServer, request_bytes: bytes
+) -> None:
+    with _connected(narrow) as connection:
+        connection.sendall(request_bytes)
+        assert _all(connection).startswith(b"HTTP/1.1 400")
+    assert narrow.client.get("/health").status_code == 200
