@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import ssl
+import sys
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from paged.errors import ConfigError
 from paged.server.app import create_app
 from paged.server.banner import banner
 from paged.server.config import ServerConfig
+from paged.server.connection import Connection
 from paged.server.service import EngineService
 
 

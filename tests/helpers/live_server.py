@@ -36,8 +36,10 @@ def tiny_service(
 class LiveServer:
     """A server that listens: its URL, its engine, and questions to it."""
 
-    def __init__(self, service: EngineService, config: ServerConfig) -> None:
-        listen = Listen(port=0)
+    def __init__(
+        self, service: EngineService, config: ServerConfig, listen: Listen | None = None
+    ) -> None:
+        listen = listen or Listen(port=0)
         self.service = service
         self._bound = listen.bound_socket()
         self.url = listen.address(self._bound)
@@ -87,6 +89,7 @@ def live_server(
     api_keys: tuple[str, ...] = (),
     allowed_origins: tuple[str, ...] = (),
     limits: Limits | None = None,
+    listen: Listen | None = None,
     **options: Any,
 ) -> Iterator[LiveServer]:
     """Serve the tiny model inside the block; it takes the fields of LLMConfig."""
@@ -95,7 +98,7 @@ def live_server(
     config = ServerConfig(
         served_model_names=names, api_keys=api_keys, allowed_origins=allowed_origins, limits=limits
     )
-    server = LiveServer(service, config)
+    server = LiveServer(service, config, listen)
     server.start()
     try:
         yield server

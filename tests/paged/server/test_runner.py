@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import ssl
+import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,10 +26,45 @@ def test_a_free_port_is_taken_and_named() -> None:
         bound.listen()
         with pytest.raises(ConfigError, match=f"cannot listen at 127.0.0.1:{port}: "):
             Listen(port=port).bound_socket()
-    secure = Listen(host="::1", port=0, ssl_keyfile="key", ssl_certfile="cert")
     if socket.has_ipv6:
-        with secure.bound_socket() as bound:
+        with Listen(host="::1", port=0).bound_socket() as bound:
+            secure = Listen(host="::1", port=0, ssl_keyfile="key", ssl_certfile="cert")
             assert secure.address(bound).startswith("https://[::1]:")
+
+
+def test_a_name_that_no_host_can_have_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"cannot listen at .*: encoding of hostname failed"):
+        Listen(host="ü" * 70).bound_socket()
+
+
+def test_a_certificate_of_no_use_is_told_before_anything_runs(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.pem"
+    wrong.write_text("no certificate")
+    for name in (str(wrong), str(tmp_path / "missing.pem")):
+        listen = Listen(port=0, ssl_keyfile=name, ssl_certfile=name)
+        with pytest.raises(ConfigError, match=r"^ssl_certfile: expected a certificate in .*pem"):
+            listen.bound_socket()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_it_serves_tls(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    listen = Listen(port=0, ssl_keyfile=str(key), ssl_certfile=str(certificate))
+    with live_server(listen=listen) as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        context = ssl.create_default_context(cafile=str(certificate))
+        with httpx.Client(base_url=server.url, verify=context) as client:
+            answer = client.post("/v1/completions", json={"prompt": "a", "max_tokens": 2})
+        assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(
