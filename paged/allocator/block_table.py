@@ -41,10 +41,12 @@ class BlockTables:
         if count > len(self._free_rows):
             raise OutOfBlocks(num_needed=count, num_available=len(self._free_rows))
         left = len(self._free_rows) - count
-        rows = np.array(self._free_rows[left:][::-1], np.int64)
+        rows = self._free_rows[left:]
         del self._free_rows[left:]
-        self.is_live[rows] = True
-        return rows
+        rows.reverse()
+        for row in rows:
+            self.is_live[row] = True
+        return np.array(rows, np.int64)
 
     def take_row(self, row: int) -> None:
         """Hand out one particular empty row. O(rows). Raises UnknownRow if it is live."""

@@ -47,7 +47,8 @@ class PrefixChains:
         self._num_commits = 0
         self._tokens: TokenArray | None = None
         # Arrays without axes: numpy works with them twice as fast as with Python's numbers.
-        self._size, self._one = np.array(tables.block_size), np.array(1)
+        self._size = np.array(tables.block_size)
+        self._none, self._one = np.array(0), np.array(1)
         self._width = np.array(tables.max_blocks_per_row)
 
     def admit(
@@ -144,7 +145,9 @@ class PrefixChains:
 
     def settle(self, rows: list[int]) -> None:
         """Register all that rows have filled, before they are released or forked."""
-        in_flight = {row for written in self._in_flight for row in written.tolist()}
+        in_flight: set[int] = set()
+        for written in self._in_flight:
+            in_flight.update(written.tolist())
         full: dict[int, int] = {}
         for row in rows:
             self._prompts.pop(row, None)
@@ -156,7 +159,8 @@ class PrefixChains:
                 full[row] = num_tokens
             elif missing >= 0 and self._tokens is not None:
                 self._register_next(row, self._tokens)
-        self._register_rows(full)
+        if full:
+            self._register_rows(full)
 
     def _register_next(self, row: int, tokens: TokenArray) -> None:
         """Register the next full block of a row, at a fifth of what `_insert` costs for it."""
@@ -184,7 +188,7 @@ class PrefixChains:
     def _register(self, rows: IndexArray, num_tokens: IndexArray, tokens: TokenArray) -> None:
         """Register the full blocks of the first num_tokens[i] tokens of rows[i]."""
         missing = num_tokens - self._next_full[rows]
-        which = (missing >= 0).nonzero()[0]
+        which = (missing >= self._none).nonzero()[0]
         if len(which):
             self._insert(rows[which], missing[which] // self._size + self._one, tokens)
 

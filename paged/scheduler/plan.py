@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from paged.allocator.base import NO_MOVES, BlockMoves, concat_moves
 from paged.scheduler.batch import Admitted, Batch, Blocked
 from paged.scheduler.core import SchedulerCore
 from paged.types import IndexArray
+
+_NO_ROWS: IndexArray = np.zeros(0, np.int64)
 
 
 class StepPlan:
@@ -56,8 +56,8 @@ class StepPlan:
         """Freeze the plan."""
         rows, num_computed, num_scheduled = _join(self._parts)
         num_samples, num_drawn = core.rows.ones[: len(rows)], len(rows)
-        if core.unforked or self._is_clipped:
-            num_samples = (num_scheduled == _concat(self._pending)).astype(np.int64)
+        if self._parts and (core.unforked or self._is_clipped):
+            num_samples = (num_scheduled == np.concatenate(self._pending)).astype(np.int64)
             for lead, state in core.unforked.items():
                 # A group draws for all its sequences at once, unless it has drawn before.
                 num_samples[rows == lead] *= 0 if state.saved else len(state.rows)
@@ -87,9 +87,5 @@ def _join(
 ) -> tuple[IndexArray, IndexArray, IndexArray]:
     if len(parts) == 1:
         return parts[0]
-    rows, num_computed, scheduled = zip(*parts, strict=True) if parts else ((), (), ())
-    return _concat(rows), _concat(num_computed), _concat(scheduled)
-
-
-def _concat(arrays: Sequence[IndexArray]) -> IndexArray:
-    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
+    rows, num_computed, scheduled = zip(*parts, strict=True) if parts else [(_NO_ROWS,)] * 3
+    return np.concatenate(rows), np.concatenate(num_computed), np.concatenate(scheduled)

@@ -84,8 +84,16 @@ def test_a_group_draws_for_all_its_sequences_once(
     assert (batch.num_samples.tolist(), batch.num_drawn) == ([1, num_samples], 1 + num_samples)
 
 
-def test_an_empty_plan_is_an_empty_batch(make_scheduler: Callable[..., Scheduler]) -> None:
-    batch = StepPlan(None).batch(make_scheduler()._core, step=0)
+@pytest.mark.parametrize("has_group", [False, True])
+def test_an_empty_plan_is_an_empty_batch(
+    make_scheduler: Callable[..., Scheduler], make_request: Callable[..., Request], has_group: bool
+) -> None:
+    core = make_scheduler()._core
+    if has_group:
+        core.unforked[0] = RequestState(
+            request=make_request("a", num_sequences=2), key=(0, 0.0, 0), sequence_indices=[0, 1]
+        )
+    batch = StepPlan(None).batch(core, step=0)
     assert (batch.num_seqs, batch.num_moves, batch.admitted) == (0, 0, ())
     assert (len(batch.num_samples), batch.num_drawn) == (0, 0)
 
