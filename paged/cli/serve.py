@@ -11,6 +11,7 @@ from paged.cli.byte_size import byte_size
 from paged.cli.command import Action
 from paged.cli.model_options import add_model_options, model_config
 from paged.errors import ConfigError
+from paged.server.shadow import SHADOWS
 
 KEYS_VARIABLE = "PAGED_API_KEY"
 _LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
@@ -57,6 +58,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
         choices=_LOG_LEVELS,
         default="warning",
         help="least important of what is logged (default: %(default)s)",
+    )
+    server.add_argument(
+        "--shadow-allocators",
+        nargs="*",
+        default=list(SHADOWS),
+        choices=SHADOWS,
+        metavar="POLICY",
+        help=f"shown beside the real one, of {', '.join(SHADOWS)}; no name is none (default: all)",
     )
     _add_limits(parser)
     add_model_options(parser, is_model_positional=True)
@@ -129,7 +138,10 @@ def _run(arguments: Namespace) -> int:
     with listen.bound_socket() as bound:
         print(f"loading {options.model}", file=sys.stderr, flush=True)
         service = EngineService(
-            options, load_model(options), max_open_requests=limits.max_open_requests
+            options,
+            load_model(options),
+            max_open_requests=limits.max_open_requests,
+            shadows=tuple(dict.fromkeys(arguments.shadow_allocators)),
         )
         logging.basicConfig(
             level=arguments.uvicorn_log_level.upper(), format="%(levelname)s: %(message)s"

@@ -109,3 +109,12 @@ def test_keys_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert _keys(["three"]) == ("three",)
     monkeypatch.delenv("PAGED_API_KEY")
     assert _keys(None) == ()
+
+
+@pytest.mark.parametrize("names", [(), ("virtual", "virtual")])
+def test_shadows_are_those_that_are_named(names: tuple[str, ...]) -> None:
+    with serving("--shadow-allocators", *names) as (_, url):
+        shadows = httpx.get(f"{url}/v1/blocks").json()["shadows"]
+        metrics = httpx.get(f"{url}/metrics").text
+    assert [shadow["allocator"] for shadow in shadows] == list(dict.fromkeys(names))
+    assert ("paged:shadow_" in metrics) == bool(names)
