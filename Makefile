@@ -43,6 +43,9 @@ reference: $(DEV) ## write the reference pages in docs/ anew from the code
 soak: $(DEV) ## ten thousand requests with failures, which take minutes
 	$(PY) -m pytest -m soak $(ARGS)
 
+fuzz: $(DEV) ## ask the server all that its OpenAPI schema allows and forbids: minutes
+	$(PY) -m pytest -m soak tests/paged/server/test_fuzz.py $(ARGS)
+
 gate: $(DEV) ## compile every kernel at every type and size for every GPU, without one
 	$(VENV)/bin/paged kernels compile --full --quiet $(ARGS)
 
