@@ -11,9 +11,10 @@ from paged.cli.byte_size import byte_size
 from paged.cli.command import Action
 from paged.cli.model_options import add_model_options, model_config
 from paged.errors import ConfigError
-from paged.server.shadow import SHADOWS
 
 KEYS_VARIABLE = "PAGED_API_KEY"
+# Those of `paged.server.shadow`, which takes torch to import: help does without.
+SHADOWS = ("reserved-max", "reserved-pow2", "virtual")
 _LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
 
 

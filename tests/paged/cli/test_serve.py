@@ -118,3 +118,10 @@ def test_shadows_are_those_that_are_named(names: tuple[str, ...]) -> None:
         metrics = httpx.get(f"{url}/metrics").text
     assert [shadow["allocator"] for shadow in shadows] == list(dict.fromkeys(names))
     assert ("paged:shadow_" in metrics) == bool(names)
+
+
+def test_the_names_of_shadows_are_those_of_the_server() -> None:
+    from paged.cli import serve
+    from paged.server import shadow
+
+    assert serve.SHADOWS == shadow.SHADOWS
