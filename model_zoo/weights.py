@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from tqdm import tqdm
 
 from model_zoo.config import ModelConfig
 from model_zoo.family import Names
@@ -16,6 +17,8 @@ from model_zoo.rope import cos_sin_table
 from paged.kernel.linear_weight import LinearWeight
 
 Part = Literal["weight", "bias"]
+PATIENCE_S = 2.0
+"""How long the leaves of a model are made before a terminal is shown how far they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +113,13 @@ def build_params(
     """Build a parameter tree of leaves that are made one by one, in the order of the forward pass.
 
     linear, vector: make the leaf of a path of `leaf_shapes`; norms in the dtype of activations.
-    The table of angles goes to the device of the norms.
+    The table of angles goes to the device of the norms. A terminal is shown a bar where it lasts.
     """
     embedding = linear("embedding")
-    layers = tuple(_layer(config, layer, linear, vector) for layer in range(config.num_layers))
+    numbers = tqdm(
+        range(config.num_layers), unit="layer", delay=PATIENCE_S, leave=False, disable=None
+    )
+    layers = tuple(_layer(config, layer, linear, vector) for layer in numbers)
     final_norm = vector("final_norm")
     return ModelParams(
         embedding=embedding,

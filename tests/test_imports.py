@@ -48,7 +48,7 @@ LAYERS = {
     "paged.kernel": Layer(project=FOUNDATION, others=_DEVICE),
     "model_zoo": Layer(
         project=FOUNDATION | {"paged.kernel"},
-        others=_DEVICE | {"safetensors", "gguf", "tokenizers", "jinja2", "huggingface_hub"},
+        others=_DEVICE | {"safetensors", "gguf", "tokenizers", "jinja2", "huggingface_hub", "tqdm"},
     ),
     "paged.replay": Layer(project=_CORE | {"paged.kernel"}, others=_DEVICE | {"tqdm"}),
     "paged.engine": Layer(project=_ENGINE, others=_DEVICE | {"tqdm", "llguidance"}),

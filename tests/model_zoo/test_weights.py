@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from io import StringIO
 
 import pytest
 import torch
 
+from model_zoo import weights
+from model_zoo.config import ModelConfig
 from model_zoo.families.llama import NAMES
+from model_zoo.params import ModelParams
 from model_zoo.registry import FAMILIES
 from model_zoo.tiny import CONFIG
 from model_zoo.weights import (
@@ -61,8 +66,8 @@ def test_leaves_come_in_the_order_of_the_forward_pass() -> None:
     assert shapes["layers.0.k_norm"] == LeafShape(rows=(16,))
 
 
-def test_leaves_are_made_in_that_order_and_tied_ones_once() -> None:
-    config = replace(CONFIG, tie_embeddings=True, qk_norm=True)
+def built(config: ModelConfig) -> tuple[ModelParams, list[str]]:
+    """Return a tree of leaves of one element, and their paths in the order they were made in."""
     made: list[str] = []
 
     def linear(path: str) -> LinearWeight:
@@ -73,7 +78,25 @@ def test_leaves_are_made_in_that_order_and_tied_ones_once() -> None:
         made.append(path)
         return torch.zeros(1)
 
-    params = build_params(config, linear=linear, vector=vector)
+    return build_params(config, linear=linear, vector=vector), made
+
+
+@pytest.mark.parametrize(("is_terminal", "patience_s"), [(True, 0.0), (True, 60.0), (False, 0.0)])
+def test_a_terminal_is_shown_how_far_long_work_is(
+    is_terminal: bool, patience_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setattr(weights, "PATIENCE_S", patience_s)
+    built(CONFIG)
+    is_shown = is_terminal and patience_s == 0.0
+    assert (f"/{CONFIG.num_layers} [" in shown.getvalue()) == is_shown
+
+
+def test_leaves_are_made_in_that_order_and_tied_ones_once() -> None:
+    config = replace(CONFIG, tie_embeddings=True, qk_norm=True)
+    params, made = built(config)
     assert made == list(leaf_shapes(config))
     assert params.lm_head is params.embedding
     assert params.cos_sin.shape == (config.max_model_len, config.rope.rotary_dim)
