@@ -28,8 +28,8 @@ from paged.kernel.registry import ops
 from paged.kernel.sanitize import SanitizeConfig
 from paged.kernel.variant import find_variant
 
-NUM_CHUNKS = 7
-ROUNDS_PER_CHUNK = 3
+NUM_CHUNKS = 5
+ROUNDS_PER_CHUNK = 2
 ONE_CORE = InterpretConfig(num_workers=1)
 RIVALS: dict[str, Interpret] = {
     "all cores": InterpretConfig(),
