@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bench.serving.instant import Pace, make_paced_engine
+from bench.serving.instant import Pace, make_paced_engine, paced_model
 from paged.engine.engine import Engine, give_up
 from paged.engine.frontend import Frontend
 from paged.engine.llm_config import LLMConfig
@@ -115,7 +115,8 @@ def run_child(pipe: Connection, options: LLMConfig, is_paced: bool) -> None:
 
 class _Child:
     def __init__(self, pipe: Connection, options: LLMConfig, is_paced: bool) -> None:
-        model, self._pace = load_model(options), Pace()
+        model = paced_model(options.model) if is_paced else load_model(options)
+        self._pace = Pace()
         self._pipe = pipe
         self._frontend = Frontend(_engine(options, model, self._pace, is_paced), model.tokenizer)
         self._acknowledged: list[tuple[int, str | None]] = []

@@ -22,7 +22,7 @@ from paged.scheduler.request import Request
 from paged.types import TokenArray
 
 MAX_MODEL_LEN = 2048
-NUM_BLOCKS = 2048
+NUM_BLOCKS = 1280
 
 _TEXT = "The blocks of a sequence lie wherever there was room, and a table says where. "
 
@@ -65,7 +65,7 @@ class PacedExecutor:
 
 
 def paced_options(model: str) -> LLMConfig:
-    """Return options for an engine that computes nothing."""
+    """Return options of every engine here: a pool for 64 streams, and some to spare."""
     return LLMConfig(model=model, device="cpu", num_gpu_blocks_override=NUM_BLOCKS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
@@ -12,11 +13,15 @@ from typing import Any
 import uvicorn
 
 from bench.peers.service import serve_stdin
+from bench.serving.engine_process import ProcessService
 from bench.serving.floor import Floor
 from bench.serving.instant import Pace, make_paced_engine, paced_model, paced_options
 from bench.serving.load import Load, prompt
 from paged.engine.engine import give_up
 from paged.engine.frontend import Frontend
+from paged.engine.llm_config import LLMConfig
+from paged.engine.loaded_model import LoadedModel, load_model
+from paged.engine.model_engine import make_engine
 from paged.engine.request_maker import RequestMaker
 from paged.sampling_params import SamplingParams
 from paged.scheduler.request import Request
@@ -116,14 +121,45 @@ class Listening(Worker):
 
 
 class ServerWorker(Listening):
-    """The whole server."""
+    """The whole server. is_paced: with an engine that computes nothing."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, is_paced: bool = True) -> None:
         super().__init__()
-        make_engine = partial(make_paced_engine, pace=self.pace)
-        service = EngineService(paced_options(model), paced_model(model), make_engine=make_engine)
+        options, loaded = _loaded(model, is_paced)
+        make = partial(make_paced_engine, pace=self.pace) if is_paced else make_engine
+        self._run(EngineService(options, loaded, make_engine=make), model)
+
+    def _run(self, service: EngineService, model: str) -> None:
         config = ServerConfig(served_model_names=(model,))
         self._serve(Runner(create_app(service, config), service, config, self._listen))
+
+
+class _Silent(Runner):
+    """A server that says nothing when it is ready."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await uvicorn.Server.startup(self, sockets)
+
+
+class ProcessWorker(ServerWorker):
+    """The same with the engine in a process of its own, and without what watches it."""
+
+    def __init__(self, model: str, is_paced: bool = True) -> None:
+        Listening.__init__(self)
+        self._service = ProcessService(*_loaded(model, is_paced), is_paced=is_paced)
+        self._run(self._service, model)
+
+    def _run(self, service: EngineService, model: str) -> None:
+        config = ServerConfig(served_model_names=(model,))
+        app = create_app(service, config)
+        self._serve(_Silent(app, service, config, self._listen))
+
+    def op_step(self, step_s: float) -> dict[str, Any]:
+        self._service.tell("step", step_s)
+        return {}
+
+    def op_cpu(self) -> dict[str, float]:
+        return {"cpu_s": time.process_time() + self._service.child_cpu_s()}
 
 
 class FloorWorker(Listening):
@@ -135,9 +171,15 @@ class FloorWorker(Listening):
         self._serve(uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)))
 
 
+def _loaded(model: str, is_paced: bool) -> tuple[LLMConfig, LoadedModel]:
+    options = paced_options(model)
+    return options, paced_model(model) if is_paced else load_model(options)
+
+
 WORKERS: dict[str, type[Worker]] = {
     "engine": EngineWorker,
     "server": ServerWorker,
+    "process": ProcessWorker,
     "floor": FloorWorker,
 }
 
