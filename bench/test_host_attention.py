@@ -1,7 +1,7 @@
 """Time of host attention beside reading the keys and values once, on the same threads.
 
-The pool holds 64 MiB of keys and values in blocks that lie anywhere. Times and floors of the same
-chunk are compared, for a machine is seldom quiet.
+The pool holds 64 MiB of keys and values in blocks that lie anywhere, in huge pages as the engine's
+pools do. Times and floors of the same chunk are compared, for a machine is seldom quiet.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from bench.compare import Comparison, Contestant, Times, race
 from bench.host_floor import CACHE_BYTES, host_floor
 from bench.report import Collected
 from paged.kernel import op_call, use_kernel
+from paged.kernel.huge_pages import HugePages
 
 BLOCK_SIZE = 16
 NUM_CHUNKS = 5
@@ -41,7 +42,7 @@ def decode(heads: Heads, kv_t: torch.dtype, num_seqs: int, num_keys: int) -> lis
     shape = (num_seqs * width, 1, 2, heads.num_kv, BLOCK_SIZE, heads.head_dim)
     return [
         torch.randn(num_seqs, heads.num_q, heads.head_dim, generator=source),
-        torch.randn(shape, generator=source).to(kv_t),
+        HugePages().place(torch.randn(shape, generator=source).to(kv_t)),
         torch.randperm(num_seqs * width, generator=source).int().view(num_seqs, width),
         torch.full((num_seqs,), num_keys, dtype=torch.int32),
         torch.arange(num_seqs + 1, dtype=torch.int32),

@@ -4,6 +4,7 @@
 // alone, and tiles are folded in order: a row's result is the same in any batch, chunk of a prompt,
 // and split of the work over threads.
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "attention_block.h"
@@ -109,7 +110,9 @@ private:
                         fold(totals[static_cast<size_t>(row)], of_tile(scratch, row), width_);
                     }
                 }
-                write_block(block, totals);
+                for (int64_t row = 0; row < block.all_rows(); ++row) {
+                    write_row(block, row, totals[static_cast<size_t>(row)]);
+                }
             }
         });
     }
@@ -118,16 +121,18 @@ private:
     void run_tiles() const {
         const std::vector<Tile> tiles = tiles_of(0, static_cast<int64_t>(blocks_.size()));
         const auto num_partials = static_cast<size_t>(num_partials_);
-        std::vector<float> values(num_partials * static_cast<size_t>(width_));
+        const std::unique_ptr<float[]> values(new float[num_partials * static_cast<size_t>(width_)]);
         std::vector<Partial> partials(num_partials);
         const auto num = static_cast<int64_t>(tiles.size());
         const int64_t chunk = chunk_of(num_threads_, num, 1);
         parallel_for(num_threads_, num, chunk, [&](int64_t i, int64_t end) {
             Scratch scratch(most_rows_, width_);
+            const RowBlock* begun = nullptr;
             for (; i < end; ++i) {
                 const Tile& tile = tiles[static_cast<size_t>(i)];
                 const RowBlock& block = *tile.rows;
-                of_blocks_.begin(block, scratch);
+                if (begun != &block) of_blocks_.begin(block, scratch);
+                begun = &block;
                 of_blocks_.compute(tile, i + 1 == end ? nullptr : &tile + 1, scratch);
                 int64_t place = block.first_partial;
                 place += (tile.index - block.first_tile()) * block.all_rows();
@@ -135,7 +140,7 @@ private:
                     Partial& kept = partials[static_cast<size_t>(place)];
                     kept = of_tile(scratch, row);
                     kept.values = std::copy(kept.values, kept.values + width_,
-                                            values.data() + place * width_) - width_;
+                                            values.get() + place * width_) - width_;
                 }
             }
         });
@@ -143,17 +148,20 @@ private:
     }
 
     void fold_tiles(const std::vector<Partial>& partials) const {
-        Scratch scratch(most_rows_, width_);
         for (const RowBlock& block : blocks_) {
-            std::vector<Partial> totals = nothing_seen(block, scratch);
-            int64_t place = block.first_partial;
-            for (int64_t tile = block.first_tile(); tile < block.last_tile(); ++tile) {
-                for (int64_t row = 0; row < block.all_rows(); ++row, ++place) {
-                    fold(totals[static_cast<size_t>(row)], partials[static_cast<size_t>(place)],
-                         width_);
+            const int64_t chunk = chunk_of(num_threads_, block.all_rows(), 1);
+            parallel_for(num_threads_, block.all_rows(), chunk, [&](int64_t row, int64_t end) {
+                const std::unique_ptr<float[]> values(new float[static_cast<size_t>(width_)]);
+                for (; row < end; ++row) {
+                    Partial total{kMinusInfinity, 0.0f, values.get()};
+                    int64_t place = block.first_partial + row;
+                    for (int64_t tile = block.first_tile(); tile < block.last_tile(); ++tile) {
+                        fold(total, partials[static_cast<size_t>(place)], width_);
+                        place += block.all_rows();
+                    }
+                    write_row(block, row, total);
                 }
-            }
-            write_block(block, totals);
+            });
         }
     }
 
@@ -169,14 +177,11 @@ private:
         return Partial{scratch.largest[row], scratch.sum[row], scratch.tile + row * width_};
     }
 
-    void write_block(const RowBlock& block, const std::vector<Partial>& totals) const {
-        for (int64_t i = 0; i < block.all_rows(); ++i) {
-            const int64_t kv_head = block.kv_head_of(i), row = block.row_of(i);
-            const int64_t head = of_blocks_.query_head(kv_head, row);
-            const int64_t token = of_blocks_.token_of(block.seq, row);
-            write(token * a_.num_q_heads + head, head, totals[static_cast<size_t>(i)],
-                  of_blocks_.kv_scale(1, kv_head), true);
-        }
+    void write_row(const RowBlock& block, int64_t i, const Partial& total) const {
+        const int64_t kv_head = block.kv_head_of(i), row = block.row_of(i);
+        const int64_t head = of_blocks_.query_head(kv_head, row);
+        const int64_t token = of_blocks_.token_of(block.seq, row);
+        write(token * a_.num_q_heads + head, head, total, of_blocks_.kv_scale(1, kv_head), true);
     }
 
     // Ends a row: the sink joins the sum. Padding has none.

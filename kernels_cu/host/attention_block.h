@@ -65,16 +65,15 @@ public:
         }
     }
 
-    // Sets the tile's part of each row: scratch.largest, sum and tile. Meanwhile asks for what the
-    // next tile will read, if there is one.
+    // Sets the tile's part of each row: scratch.largest, sum and tile. Meanwhile asks for what is
+    // read next, of the next tile too if there is one.
     void compute(const Tile& tile, const Tile* next, Scratch& scratch) const {
         const RowBlock& block = *tile.rows;
         const Stored* keys[kTileKeys];
         find_keys(tile, keys);
-        Ahead ahead(*this, next);
+        Ahead ahead(*this, tile, keys, next);
         for_strips(tile, [&](int64_t head, int64_t key, int64_t num) {
-            multiply(tile, key, keys + key, head, num, scratch);
-            ahead.prefetch();
+            multiply(tile, key, keys + key, head, num, scratch, ahead.next());
         });
         for (int64_t row = 0; row < block.all_rows(); ++row) {
             float* scores = scratch.scores + row * kTileKeys;
@@ -84,42 +83,55 @@ public:
         }
         std::fill(scratch.tile, scratch.tile + block.all_rows() * width_, 0.0f);
         for_strips(tile, [&](int64_t head, int64_t key, int64_t num) {
-            add(tile, key, keys + key, head, num, scratch);
-            ahead.prefetch();
+            add(tile, key, keys + key, head, num, scratch, ahead.next());
         });
     }
 
 private:
-    // Asks for the rows of a tile, a strip of a head at a time, in the order they lie in blocks.
+    // Walks the strips of a tile, then those of the next, as they are read but kAheadBytes earlier.
+    // A hint: past the last tile it begins again, and strips count as one piece.
     class Ahead {
     public:
-        Ahead(const BlockAttention& of, const Tile* tile) : of_(of) {
-            if (tile == nullptr) return;
-            num_heads_ = tile->rows->num_heads;
-            num_keys_ = tile->num();
-            of.find_keys(*tile, keys_);
+        Ahead(const BlockAttention& of, const Tile& tile, const Stored* const* keys,
+              const Tile* following)
+            : of_(of),
+              num_heads_(tile.rows->num_heads),
+              num_keys_(tile.num()),
+              keys_(keys),
+              following_(following) {
+            const int64_t strip_bytes = kStripKeys * of.width_ * int64_t{sizeof(Stored)};
+            for (int64_t i = 0; i < ceil_div(kAheadBytes, strip_bytes); ++i) next();
         }
-        void prefetch() {
-            if (key_ >= num_keys_) return;
-            constexpr int64_t kLineBytes = 64, kLine = kLineBytes / int64_t{sizeof(Stored)};
-            const int64_t offset = strip_ / num_heads_ * of_.a_.kv_pool_stride[2] +
-                                   strip_ % num_heads_ * of_.a_.kv_pool_stride[3];
-            const int64_t last = std::min(key_ + kStripKeys, num_keys_);
-            for (int64_t key = key_; key < last; ++key) {
-                for (int64_t i = 0; i < of_.a_.head_dim; i += kLine) {
-                    __builtin_prefetch(keys_[key] + offset + i);
-                }
-            }
-            if (++strip_ == 2 * num_heads_) {
-                strip_ = 0;
+
+        const char* next() {
+            const auto* at = keys_[key_] + half_ * of_.a_.kv_pool_stride[2] +
+                             head_ * of_.a_.kv_pool_stride[3];
+            if (++head_ == num_heads_) {
+                head_ = 0;
                 key_ += kStripKeys;
+                if (key_ >= num_keys_) turn();
             }
+            return reinterpret_cast<const char*>(at);
         }
 
     private:
+        // From keys to values, and from values to the next tile's keys.
+        void turn() {
+            key_ = 0;
+            half_ = 1 - half_;
+            if (half_ == 1 || following_ == nullptr) return;
+            num_heads_ = following_->rows->num_heads;
+            num_keys_ = following_->num();
+            of_.find_keys(*following_, next_keys_);
+            keys_ = next_keys_;
+        }
+
         const BlockAttention& of_;
-        const Stored* keys_[kTileKeys];
-        int64_t num_heads_ = 0, num_keys_ = 0, strip_ = 0, key_ = 0;
+        int64_t num_heads_, num_keys_;
+        const Stored* const* keys_;
+        const Tile* following_;
+        const Stored* next_keys_[kTileKeys];
+        int64_t half_ = 0, key_ = 0, head_ = 0;
     };
 
     // Sets where the keys of a tile lie from its begin on, those of its first KV head.
@@ -167,14 +179,15 @@ private:
 
     // Products of the rows of a head with the keys from `place` in the tile on.
     void multiply(const Tile& tile, int64_t place, const Stored* const* keys, int64_t head,
-                  int64_t num_keys, Scratch& scratch) const {
+                  int64_t num_keys, Scratch& scratch, const char* ahead) const {
         const RowBlock& block = *tile.rows;
         const int64_t offset = head * a_.kv_pool_stride[3], first = head * block.num_rows;
         const auto run = [&](auto type, const auto* const* rows, int64_t shift) {
             using Key = decltype(type);
             for_rows<Key>(block.num_rows, [&](const auto& kernels, int64_t row, int64_t) {
                 kernels.multiply_keys(scratch.query + (first + row) * width_, rows, shift, num_keys,
-                                      width_, scratch.scores + (first + row) * kTileKeys + place);
+                                      width_, scratch.scores + (first + row) * kTileKeys + place,
+                                      ahead);
             });
         };
         with_strip(block, keys, offset, num_keys, scratch, run);
@@ -182,7 +195,7 @@ private:
 
     // Adds the values from `place` in the tile on to the rows of a head.
     void add(const Tile& tile, int64_t place, const Stored* const* keys, int64_t head,
-             int64_t num_keys, Scratch& scratch) const {
+             int64_t num_keys, Scratch& scratch, const char* ahead) const {
         const RowBlock& block = *tile.rows;
         const int64_t offset = head * a_.kv_pool_stride[3] + a_.kv_pool_stride[2];
         const int64_t first = head * block.num_rows;
@@ -190,7 +203,7 @@ private:
             using Value = decltype(type);
             for_rows<Value>(block.num_rows, [&](const auto& kernels, int64_t row, int64_t num) {
                 add_to_rows<Value>(kernels, first + row, num, values, shift,
-                                   tile.begin() + place, num_keys, scratch, place);
+                                   tile.begin() + place, num_keys, scratch, place, ahead);
             });
         };
         with_strip(block, keys, offset, num_keys, scratch, run);
@@ -200,7 +213,7 @@ private:
     template <typename Value, typename Kernels>
     void add_to_rows(const Kernels& kernels, int64_t row, int64_t num_rows,
                      const typename Value::Storage* const* values, int64_t offset, int64_t key,
-                     int64_t num_keys, Scratch& scratch, int64_t place) const {
+                     int64_t num_keys, Scratch& scratch, int64_t place, const char* ahead) const {
         const Scoring* scoring = scratch.scoring + row;
         const auto add_keys = [&](const Kernels& how, int64_t i, int64_t low, int64_t high) {
             low = std::max(low, key);
@@ -208,7 +221,7 @@ private:
             if (low >= high) return;
             how.add_values(scratch.scores + (row + i) * kTileKeys + place + (low - key),
                            values + (low - key), offset, high - low, width_,
-                           scratch.tile + (row + i) * width_);
+                           scratch.tile + (row + i) * width_, ahead);
         };
         // both ends grow with the position
         const int64_t to = scoring[0].end, from = std::min(scoring[num_rows - 1].begin, to);
@@ -223,6 +236,7 @@ private:
     // Calls body(kernels, first_row, num_rows) for all rows, a few at a time.
     template <typename Type, typename Body>
     static void for_rows(int64_t num_rows, Body&& body) {
+        if (num_rows <= kRowsAtOnce) return body(row_kernels<Type>(num_rows), int64_t{0}, num_rows);
         const int64_t num_groups = ceil_div(num_rows, kRowsAtOnce);
         for (int64_t group = 0; group < num_groups; ++group) {
             const int64_t row = num_rows * group / num_groups;

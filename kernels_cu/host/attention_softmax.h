@@ -9,8 +9,6 @@ namespace paged_host {
 // tanh to a few units in the last place of 1.
 PAGED_INLINE Vec tanh(Vec x) { return 1.0f - 2.0f / (exp(x + x) + 1.0f); }
 
-PAGED_INLINE Vec max(Vec a, Vec b) { return a > b ? a : b; }
-
 // How the row at a position scores keys.
 struct Scoring {
     float scale;
@@ -21,9 +19,30 @@ struct Scoring {
     int64_t begin, end;
 };
 
+inline float largest_lane(Vec value) {
+    float most = kMinusInfinity;
+    for (int i = 0; i < kLanes; ++i) most = value[i] > most ? value[i] : most;
+    return most;
+}
+
+// The scores of keys that a row sees all of, where nothing but the scale makes them.
+inline float score_plainly(float scale, int64_t num_keys, float* products) {
+    Vec largest = broadcast(kMinusInfinity);
+    for (int64_t i = 0; i < num_keys; i += kLanes) {
+        const Vec value = load<Vec>(products + i) * scale;
+        store(products + i, value);
+        largest = max(value, largest);
+    }
+    return largest_lane(largest);
+}
+
 // Turns products [num_keys] with the keys from first_key on into scores, minus infinity where the
 // row does not see the key, and returns the largest.
 inline float score(const Scoring& row, int64_t first_key, int64_t num_keys, float* products) {
+    const bool sees_all = row.begin <= first_key && first_key + num_keys <= row.end;
+    if (sees_all && row.softcap == 0.0f && row.slope == 0.0f) {
+        return score_plainly(row.scale, num_keys, products);
+    }
     IntVec lane;
     for (int i = 0; i < kLanes; ++i) lane[i] = i;
     const auto begin = static_cast<int32_t>(row.begin - row.position);
@@ -38,16 +57,14 @@ inline float score(const Scoring& row, int64_t first_key, int64_t num_keys, floa
         store(products + i, value);
         largest = max(value, largest);
     }
-    float most = kMinusInfinity;
-    for (int i = 0; i < kLanes; ++i) most = largest[i] > most ? largest[i] : most;
-    return most;
+    return largest_lane(largest);
 }
 
 // Turns scores [num_keys] into weights e^(score - largest) and returns their sum.
 inline float weigh(float largest, int64_t num_keys, float* scores) {
     Vec sum{};
     for (int64_t i = 0; i < num_keys; i += kLanes) {
-        const Vec weight = exp(load<Vec>(scores + i) - largest);
+        const Vec weight = exp_of_negative(load<Vec>(scores + i) - largest);
         store(scores + i, weight);
         sum += weight;
     }

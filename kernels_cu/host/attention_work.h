@@ -13,6 +13,8 @@ constexpr int64_t kMaxRows = 32;
 constexpr int64_t kMaxKeyBytes = 1024;
 // Rows of a head beyond these are worth making floats of keys and values first.
 constexpr int64_t kDirectRows = 2 * kRowsAtOnce;
+// What is asked for before it is read: what a thread reads in the time that memory takes to answer.
+constexpr int64_t kAheadBytes = 6 << 10;
 // Keys of a head that are taken in turn with those of others, as they lie in a block.
 constexpr int64_t kStripKeys = 16;
 static_assert(kTileKeys % kStripKeys == 0 && kStripKeys % kLanes == 0, "strips fill a tile");
@@ -56,9 +58,9 @@ struct Tile {
 class Scratch {
 public:
     Scratch(int64_t num_rows, int64_t width)
-        : floats_(new float[static_cast<size_t>(
-              num_rows * (3 * width + kTileKeys) + kStripKeys * width)]) {
-        float* at = floats_.get();
+        : lines_(new Line[static_cast<size_t>(
+              ceil_div(num_rows * (3 * width + kTileKeys) + kStripKeys * width, kLineFloats))]) {
+        float* at = lines_[0].floats;
         query = take(at, num_rows * width);
         tile = take(at, num_rows * width);
         total = take(at, num_rows * width);
@@ -72,11 +74,17 @@ public:
     float largest[kMaxRows], sum[kMaxRows];
 
 private:
+    static constexpr int64_t kLineFloats = kCacheLineBytes / int64_t{sizeof(float)};
+    // Vectors that lie in two lines would take twice as long to load.
+    struct alignas(kCacheLineBytes) Line {
+        float floats[kLineFloats];
+    };
+
     static float* take(float*& at, int64_t num) {
         at += num;
         return at - num;
     }
-    std::unique_ptr<float[]> floats_;
+    std::unique_ptr<Line[]> lines_;
 };
 
 }  // namespace paged_host

@@ -65,6 +65,29 @@ PAGED_INLINE float fma(float a, float b, float c) {
 #endif
 }
 
+// The larger of each two; the second where either is NaN.
+PAGED_INLINE Vec max(Vec a, Vec b) {
+#if defined(__AVX512F__) && PAGED_HOST_LANES == 16
+    return _mm512_max_ps(a, b);
+#elif defined(__AVX__) && PAGED_HOST_LANES == 8
+    return _mm256_max_ps(a, b);
+#elif PAGED_HOST_LANES == 4
+    return _mm_max_ps(a, b);
+#else
+    return a > b ? a : b;
+#endif
+}
+
+// Has a vector in a register from here on: g++ would rather read it from memory at each use, and
+// run out of ports to load by.
+PAGED_INLINE void hold(Vec& value) {
+#if defined(__AVX512F__) && PAGED_HOST_LANES == 16
+    asm("" : "+v"(value));
+#elif defined(__AVX__) && PAGED_HOST_LANES == 8
+    asm("" : "+x"(value));
+#endif
+}
+
 // Sum of the lanes: halves onto each other, so that the order is fixed.
 PAGED_INLINE float sum_lanes(Vec value) {
     float lanes[kLanes];
