@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from bench.serving.floor import Floor
 from bench.serving.instant import Pace
@@ -39,9 +39,9 @@ class Served:
             threading.Event().wait(0.01)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def changed(message: dict) -> None:
+        async def changed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = message | {"status": self.status}
+                message = {**message, "status": self.status}
             await send(message)
 
         if scope["type"] == "http":
