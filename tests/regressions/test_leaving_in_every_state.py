@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import httpx
 import pytest
 
 from tests.helpers.asked import COMPLETIONS
+from tests.helpers.held import held
 from tests.helpers.live_server import LiveServer, live_server
 
 LONG = {"prompt": "hello", "max_tokens": 80, "ignore_eos": True}
@@ -23,23 +24,9 @@ def running() -> Iterator[LiveServer]:
         yield started
 
 
-@contextmanager
-def _held(server: LiveServer) -> Iterator[None]:
-    """Let the engine do nothing inside the block."""
-    held, free = threading.Event(), threading.Event()
-    holding = threading.Thread(target=server.ask, args=(lambda _: (held.set(), free.wait(30)),))
-    holding.start()
-    held.wait(30)
-    try:
-        yield
-    finally:
-        free.set()
-        holding.join()
-
-
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_leaving_while_the_request_is_not_yet_taken(server: LiveServer, is_stream: bool) -> None:
-    with _held(server):
+    with held(server):
         with pytest.raises(httpx.TimeoutException):
             server.client.post(COMPLETIONS, json={**LONG, "stream": is_stream}, timeout=0.2)
         _wait_for(server, 0)
@@ -50,7 +37,7 @@ def test_leaving_in_the_midst_of_a_stream(server: LiveServer) -> None:
     with httpx.Client(base_url=server.url) as client, ExitStack() as hold:
         with client.stream("POST", COMPLETIONS, json={**LONG, "stream": True}) as answer:
             assert next(answer.iter_lines()).startswith("data: ")
-            hold.enter_context(_held(server))
+            hold.enter_context(held(server))
         # The engine stands still: nothing but leaving can end it.
         _wait_for(server, 0)
     _check_given_up(server)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import httpx
 
 from tests.helpers.asked import COMPLETIONS
+from tests.helpers.held import held
 from tests.helpers.live_server import live_server
 
 LONG = {"prompt": "hello", "max_tokens": 80, "ignore_eos": True}
@@ -16,6 +18,14 @@ def test_the_next_request_is_served_and_every_block_is_back() -> None:
     # Two sequences at a time, so that most requests wait.
     with live_server(max_num_seqs=2) as server:
         asyncio.run(_leave_all(server.url, 200))
+        with held(server):
+            asyncio.run(_leave_all(server.url, 40))
+            for _ in range(200):
+                if not server.service.num_open_requests:
+                    break
+                time.sleep(0.01)
+        # What nobody waits for any more takes no steps: it would be hundreds.
+        assert not all(server.ask(lambda frontend: frontend.has_work) for _ in range(5))
         body = {"prompt": "a", "max_tokens": 2}
         answer = server.client.post(COMPLETIONS, json=body, timeout=5)
         assert answer.status_code == 200
