@@ -24,17 +24,18 @@ inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_wr
     current_observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
 }
 
-inline bool is_settled(const void* address) {
+inline bool is_settled(const void* address, size_t num_bytes) {
     return current_sanitizer != nullptr &&
-           current_sanitizer->is_settled(reinterpret_cast<uint64_t>(address));
+           current_sanitizer->is_settled(reinterpret_cast<uint64_t>(address), num_bytes);
 }
 
-// Of a word. A function of its own, so that settled reads need no room on the stack.
-__attribute__((noinline)) void tell_read(const void* address, const void* place) {
+// Of whole words. A function of its own, so that settled reads need no room on the stack.
+__attribute__((noinline)) void tell_read(const void* address, size_t num_bytes,
+                                         const void* place) {
     const bool is_passed =
         current_sanitizer != nullptr &&
-        current_sanitizer->pass_read(reinterpret_cast<uint64_t>(address), place);
-    if (!is_passed) tell(address, Shadow::kWordBytes, true, false, place);
+        current_sanitizer->pass_read(reinterpret_cast<uint64_t>(address), num_bytes, place);
+    if (!is_passed) tell(address, num_bytes, true, false, place);
 }
 
 // The runtime calls into a kernel's library outside of lanes too.
@@ -80,13 +81,19 @@ using paged_interpret::tell_read;
 
 // Plain accesses: 1, 2, 4, 8 and 16 bytes, aligned. Volatile ones are told as atomic, which they are
 // as far as races go.
-#define PAGED_PLAIN(bytes)                                                                        \
+#define PAGED_BYTES(bytes)                                                                        \
     void __tsan_read##bytes(void* address) {                                                      \
         tell(address, bytes, true, false, PAGED_HERE);                                            \
     }                                                                                             \
-    PAGED_PLAIN_BUT_READ(bytes)
+    PAGED_ALL_BUT_READ(bytes)
 
-#define PAGED_PLAIN_BUT_READ(bytes)                                                               \
+#define PAGED_WORDS(bytes)                                                                        \
+    void __tsan_read##bytes(void* address) {                                                      \
+        if (!is_settled(address, bytes)) tell_read(address, bytes, PAGED_HERE);                   \
+    }                                                                                             \
+    PAGED_ALL_BUT_READ(bytes)
+
+#define PAGED_ALL_BUT_READ(bytes)                                                                 \
     void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }    \
     void __tsan_volatile_read##bytes(void* address) {                                             \
         tell(address, bytes, true, false, PAGED_HERE, true);                                      \
@@ -118,18 +125,19 @@ extern "C" {
 
 void __tsan_init() {}
 
-PAGED_PLAIN(1)
-PAGED_PLAIN(2)
-void __tsan_read4(void* address) {
-    if (!is_settled(address)) tell_read(address, PAGED_HERE);
-}
-PAGED_PLAIN_BUT_READ(4)
-PAGED_PLAIN(8)
-PAGED_PLAIN(16)
+PAGED_BYTES(1)
+PAGED_BYTES(2)
+PAGED_WORDS(4)
+PAGED_WORDS(8)
+PAGED_WORDS(16)
 
 // Structs of other sizes, and accesses of less alignment than their size.
 void __tsan_read_range(void* address, size_t num_bytes) {
-    tell(address, num_bytes, true, false, PAGED_HERE);
+    if (num_bytes % paged_interpret::Shadow::kWordBytes != 0) {
+        tell(address, num_bytes, true, false, PAGED_HERE);
+    } else if (!is_settled(address, num_bytes)) {
+        tell_read(address, num_bytes, PAGED_HERE);
+    }
 }
 void __tsan_write_range(void* address, size_t num_bytes) {
     tell(address, num_bytes, false, true, PAGED_HERE);

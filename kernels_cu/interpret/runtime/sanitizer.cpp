@@ -114,9 +114,18 @@ void Sanitizer::unsettle(uint64_t offset, uint64_t num_bytes) {
     for (uint64_t word = offset / Shadow::kWordBytes; word <= last; ++word) settled_[word] = {};
 }
 
-bool Sanitizer::pass_read(uint64_t address, const void* place) {
+bool Sanitizer::pass_read(uint64_t address, uint64_t num_bytes, const void* place) {
     const uint64_t offset = address - shared_begin_;
-    if (offset >= shared_bytes_ || offset % Shadow::kWordBytes != 0) return false;
+    if (offset >= shared_bytes_ || num_bytes > shared_bytes_ - offset) return false;
+    if (offset % Shadow::kWordBytes != 0) return false;
+    for (uint64_t word = 0; word < num_bytes; word += Shadow::kWordBytes) {
+        const bool is_known = is_settled(address + word, Shadow::kWordBytes);
+        if (!is_known && !pass_word(offset + word, place)) return false;
+    }
+    return true;
+}
+
+bool Sanitizer::pass_word(uint64_t offset, const void* place) {
     Cell& cell = shared_shadow_.cell(offset);
     const auto thread = static_cast<uint16_t>(current_thread());
     if (cell.defined_block != block_serial_ || cell.defined != kWholeWord || cell.in_flight != 0 ||

@@ -23,11 +23,11 @@ public:
 
     void begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared);
     void see(const MemoryAccess& access);
-    // The most frequent access by far: a read of one word of shared memory of which nothing is to be
-    // said, or remembered, for others have read it since a barrier.
-    bool is_settled(uint64_t address) const;
+    // The most frequent access by far: a read of whole words of shared memory of which nothing is to
+    // be said, or remembered, for others have read them since a barrier.
+    bool is_settled(uint64_t address, uint64_t num_bytes) const;
     // The same read before it is settled: remembers it. Returns false where it must be judged.
-    bool pass_read(uint64_t address, const void* place);
+    bool pass_read(uint64_t address, uint64_t num_bytes, const void* place);
     // An asynchronous copy to shared memory was issued, or has been waited for.
     void begin_copy(const MemoryAccess& access);
     void end_copy(const MemoryAccess& access);
@@ -51,6 +51,7 @@ private:
     };
     static_assert(kMaxWarps <= 32, "a bit for each warp of a block");
 
+    bool pass_word(uint64_t offset, const void* place);
     uint32_t settled_warps(const Cell& cell, unsigned warp) const;
     void see_shared(const MemoryAccess& access);
     void unsettle(uint64_t offset, uint64_t num_bytes);
@@ -85,12 +86,17 @@ inline unsigned current_thread() {
     return current_lane->warp_index * kWarpSize + current_lane->lane_index;
 }
 
-inline bool Sanitizer::is_settled(uint64_t address) const {
+inline bool Sanitizer::is_settled(uint64_t address, uint64_t num_bytes) const {
     const uint64_t offset = address - shared_begin_;
-    if (offset >= shared_bytes_ || offset % Shadow::kWordBytes != 0) return false;
-    const Settled& settled = settled_[offset / Shadow::kWordBytes];
-    return settled.stamp == ordering_.now() &&
-           (settled.warps >> current_lane->warp_index & 1) != 0;
+    if (offset >= shared_bytes_ || num_bytes > shared_bytes_ - offset) return false;
+    if (offset % Shadow::kWordBytes != 0) return false;
+    const Settled* settled = &settled_[offset / Shadow::kWordBytes];
+    const Settled* end = settled + num_bytes / Shadow::kWordBytes;
+    for (; settled < end; ++settled) {
+        if (settled->stamp != ordering_.now()) return false;
+        if ((settled->warps >> current_lane->warp_index & 1) == 0) return false;
+    }
+    return true;
 }
 
 // Of the blocks that the calling OS thread runs; null where the launch is not sanitized.
