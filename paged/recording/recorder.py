@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,7 +26,8 @@ class BatchRecorder:
 
     Memory: block tables and tokens of all rows once more, and a chunk. Call `close` at the end:
     a recording without its end is one that broke off.
-    Raises: OSError where the disk does not take it; a step of the engine then fails.
+    Raises: OSError where the disk does not take it. Then `abandon` it: a step that was written in
+        part is not written again.
     """
 
     def __init__(self, file: BinaryIO, *, model: RecordedModel | None = None) -> None:
@@ -72,6 +73,11 @@ class BatchRecorder:
         with self._file:
             self.flush()
             write_chunk(self._file, END, b"")
+
+    def abandon(self) -> None:
+        """Close the file as it is, after an error: what was not written is lost."""
+        with suppress(OSError):
+            self._file.close()
 
     def _begin(self, batch: Batch, scheduler: Scheduler) -> Header:
         allocator = scheduler.allocator

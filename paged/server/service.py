@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from paged.engine.engine import Engine, Observer
@@ -63,6 +64,7 @@ class EngineService:
         self.watch = watch_of(config, model, shadows)
         self.observers = [self.watch, *observers]
         self._make_engine = make_engine
+        self._num_engines = 0
         self._open: dict[str, tuple[Submission, int]] = {}
         self._asked: set[asyncio.Future[Any]] = set()
         self._thread: EngineThread | None = None
@@ -163,7 +165,9 @@ class EngineService:
             self._thread.put(command)
 
     def _make_frontend(self) -> Frontend:
-        engine = self._make_engine(self.config, self.model, on_failure=_log_failure)
+        config = _recording_apart(self.config, self._num_engines)
+        engine = self._make_engine(config, self.model, on_failure=_log_failure)
+        self._num_engines += 1
         engine.observers = (*engine.observers, *self.observers)
         return Frontend(engine, self.model.tokenizer)
 
@@ -207,6 +211,16 @@ class EngineService:
             submission.fail(stopped)
         for answer in self._asked:
             _settle(answer, None, stopped)
+
+
+def _recording_apart(config: LLMConfig, num_before: int) -> LLMConfig:
+    """Return the configuration of one more engine; it records to a file of its own.
+
+    What led to the death of the one before is in its file, and must stay there.
+    """
+    if config.record is None or not num_before:
+        return config
+    return replace(config, record=f"{config.record}.{num_before}")
 
 
 def _post(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: object) -> None:

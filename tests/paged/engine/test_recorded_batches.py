@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from paged.engine.model_engine import make_engine
+from paged.engine.recorded_batches import RecordedBatches
 from paged.errors import RecordingError
-from paged.recording.recorder import BatchRecorder
 from paged.recording.recording import open_recording
 from paged.sampling_params import SamplingParams
 from tests.helpers.tiny_llm import tiny_llm, tiny_model
 
+FULL = Path("/dev/full")
 PARAMS = SamplingParams(max_tokens=7, n=2, seed=1, temperature=1.0, ignore_eos=True)
 
 
@@ -39,7 +40,44 @@ def test_batches_of_an_llm_are_in_the_file(tmp_path: Path) -> None:
 
 def test_an_engine_without_a_file_has_no_recorder() -> None:
     observers = tiny_llm().engine.observers
-    assert not any(isinstance(each, BatchRecorder) for each in observers)
+    assert not any(isinstance(each, RecordedBatches) for each in observers)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
+def test_a_full_disk_ends_the_recording_alone(caplog: pytest.LogCaptureFixture) -> None:
+    llm = tiny_llm(record=str(FULL))
+    expected = tiny_llm().generate(["hello"] * 3, PARAMS)
+    for _ in range(3):
+        assert [each.outputs for each in llm.generate(["hello"] * 3, PARAMS)] == [
+            each.outputs for each in expected
+        ]
+    del llm
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the recording breaks off: /dev/full takes no more: No space left on device"
+    ]
+
+
+@pytest.mark.parametrize("num_more_bytes", [0, 50, 400])
+def test_a_disk_that_gets_full_leaves_what_was_written(tmp_path: Path, num_more_bytes: int) -> None:
+    """The file must be readable up to there, wherever it breaks off."""
+    program = (
+        "import resource, signal\n"
+        "from pathlib import Path\n"
+        "from tests.helpers.tiny_llm import tiny_llm\n"
+        f"path = Path({str(tmp_path / 'run')!r})\n"
+        "llm = tiny_llm(record=str(path))\n"
+        "llm.generate('hello')\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"most = path.stat().st_size + {num_more_bytes}\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))\n"
+        "for _ in range(4): llm.generate('hello')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert done.stderr.decode().count("the recording breaks off") == 1
+    with open_recording(tmp_path / "run") as recording:
+        assert len(list(recording.steps_at(range(recording.num_steps)))) >= 16
+        assert recording.contents.fault is not None
 
 
 def test_the_file_is_whole_when_the_program_ends(tmp_path: Path) -> None:

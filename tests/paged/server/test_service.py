@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -173,6 +174,24 @@ def test_death_is_told_to_all_who_wait_and_another_engine_can_start() -> None:
         assert await _tokens(service, _request("a")) == before
 
     _run(work)
+
+
+def test_another_engine_records_to_another_file(tmp_path: Path) -> None:
+    """The file of the one that died is what its death is to be found in."""
+    path = tmp_path / "run"
+
+    async def work(service: EngineService) -> None:
+        await _tokens(service, _request("a"))
+        before = path.read_bytes()
+        await service.ask(_die)
+        with pytest.raises(EngineStopped):
+            await _tokens(service, _request("b"))
+        await service.start()
+        await _tokens(service, _request("a"))
+        assert path.read_bytes()[: len(before)] == before
+        assert (tmp_path / "run.1").stat().st_size > 100
+
+    _run(work, record=str(path))
 
 
 def test_stopping_ends_what_runs() -> None:
