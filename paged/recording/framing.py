@@ -19,6 +19,9 @@ VERSION = 1
 HEADER, STEPS, END = range(3)
 """Kinds of chunks."""
 
+MAX_CHUNK_BYTES = 2**30
+"""Unpacked. What claims more is no recording: the largest are thousands of times smaller."""
+
 _SIGNATURE = b"PAGEDREC"
 _START = struct.Struct("<8sI")
 _CHUNK = struct.Struct("<BIII")
@@ -128,7 +131,16 @@ def read_chunk(file: BinaryIO, name: str, chunk: ChunkPlace) -> bytes:
             f"{name}: after {chunk.first_step} steps: the recording is damaged: its checksum is"
             " not that of its bytes"
         )
-    return zlib.decompress(packed)
+    unpacking = zlib.decompressobj()
+    try:
+        data = unpacking.decompress(packed, MAX_CHUNK_BYTES)
+    except zlib.error as error:
+        raise RecordingError(f"{name}: expected a chunk that zlib made: {error}") from error
+    if not unpacking.eof:
+        raise RecordingError(
+            f"{name}: expected chunks of at most {MAX_CHUNK_BYTES:,} bytes, and whole; got another"
+        )
+    return data
 
 
 def _crc(kind: int, num_steps: int, packed: bytes) -> int:

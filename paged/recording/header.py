@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from paged.errors import RecordingError
+from paged.field_checks import MAX_INT32, integer, text
+
+# Tables and tokens of all rows are kept in memory, as far as a run has used them.
+_MOST_TOKENS = 2**36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,22 @@ class Header:
             model: Any = fields.pop("model")
             if model is not None:
                 model = RecordedModel(**model | {"windows": tuple(model["windows"])})
-            return cls(**fields, model=model)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            header = cls(**fields, model=model)
+            header.check()
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise RecordingError(f"expected the header of a recording: {error}") from error
+        return header
+
+    def check(self) -> None:
+        """Raise ConfigError, a ValueError, unless all sizes could be those of an engine."""
+        text("allocator", self.allocator)
+        for name in ("block_size", "num_blocks", "num_groups", "max_rows", "max_row_tokens"):
+            integer(name, getattr(self, name), 1, MAX_INT32)
+        integer("max_rows", self.max_rows * self.max_row_tokens * self.num_groups, 1, _MOST_TOKENS)
+        if self.model is None:
+            return
+        text("name", self.model.name)
+        for name in ("num_heads", "num_kv_heads", "head_dim"):
+            integer(name, getattr(self.model, name), 1, MAX_INT32)
+        for window in self.model.windows:
+            integer("windows", 1 if window is None else window, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,21 +46,22 @@ class Recording:
         """
         for chunk in self.contents.chunks[1:]:
             end = chunk.first_step + chunk.num_steps
-            wanted = {place for place in places if chunk.first_step <= place < end}
+            first = bisect_left(places, chunk.first_step)
+            wanted = places[first : bisect_left(places, end, first)]
             if wanted:
                 yield from self._steps_of(chunk, wanted)
 
-    def _steps_of(self, chunk: ChunkPlace, wanted: set[int]) -> Iterator[RecordedStep]:
+    def _steps_of(self, chunk: ChunkPlace, wanted: Sequence[int]) -> Iterator[RecordedStep]:
         name = self.contents.name
         data = read_chunk(self.file, name, chunk)
-        state = ScheduleState(self.header)
         try:
+            state = ScheduleState(self.header)
             columns = ColumnReader(data)
-            for place in range(chunk.first_step, max(wanted) + 1):
+            for place in range(chunk.first_step, wanted[-1] + 1):
                 step = take_step(columns, state)
                 if place in wanted:
                     yield step
-        except (IndexError, ValueError) as error:
+        except (IndexError, ValueError, OverflowError, TypeError, MemoryError) as error:
             raise RecordingError(f"{name}: no batch can be like this: {error}") from error
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from paged.errors import RecordingError
@@ -21,7 +24,32 @@ def test_it_comes_back(model: RecordedModel | None) -> None:
     assert Header.decode(header.encode()) == header
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"model": null}', b'{"model": {}}', b"\xff"])
+@pytest.mark.parametrize(
+    "data", [b"", b"[" * 100_000, b"[]", b"{}", b'{"model": null}', b'{"model": {}}', b"\xff"]
+)
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(RecordingError, match="expected the header of a recording"):
         Header.decode(data)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("header", "max_rows", -1),
+        ("header", "max_rows", 10**9),
+        ("header", "num_blocks", "many"),
+        ("header", "num_groups", 10**30),
+        ("header", "block_size", 0),
+        ("header", "max_row_tokens", None),
+        ("header", "allocator", ["paged"]),
+        ("model", "num_kv_heads", 0),
+        ("model", "head_dim", 1.5),
+        ("model", "windows", [-1]),
+        ("model", "name", 7),
+    ],
+)
+def test_sizes_that_no_engine_has_are_refused(part: str, name: str, value: object) -> None:
+    fields = json.loads(replace(HEADER, max_row_tokens=10_000, model=MODEL).encode())
+    (fields if part == "header" else fields["model"])[name] = value
+    with pytest.raises(RecordingError, match=f"expected the header of a recording: {name}: "):
+        Header.decode(json.dumps(fields).encode())

@@ -179,3 +179,49 @@ def test_steps_in_the_middle_are_read_alone(in_chunks: tuple[Path, Copier]) -> N
         assert [contents(s.batch) for s in recording.steps_at(places[1:])] == found[1:]
         with pytest.raises(RecordingError, match="after 0 steps"):
             list(recording.steps_at(places))
+
+
+@pytest.mark.parametrize("kind", [HEADER, STEPS])
+def test_what_zlib_did_not_make_is_refused(kind: int, tmp_path: Path) -> None:
+    record(tmp_path / "good", random_requests(0, 3))
+    with open_recording(tmp_path / "good") as recording:
+        header = recording.header
+    with (tmp_path / "bad").open("wb") as file, pytest.MonkeyPatch.context() as patch:
+        write_start(file)
+        if kind == STEPS:
+            write_chunk(file, HEADER, header.encode())
+        patch.setattr("zlib.compress", lambda data, _level: data)
+        write_chunk(file, kind, b"not packed", num_steps=kind)
+    with (
+        pytest.raises(RecordingError, match="expected a chunk that zlib made"),
+        open_recording(tmp_path / "bad") as recording,
+    ):
+        list(recording.steps())
+
+
+def test_a_chunk_that_unpacks_without_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record(tmp_path / "run", random_requests(0, 3))
+    monkeypatch.setattr("paged.recording.framing.MAX_CHUNK_BYTES", 300)
+    with (
+        pytest.raises(RecordingError, match="expected chunks of at most 300 bytes"),
+        open_recording(tmp_path / "run") as recording,
+    ):
+        list(recording.steps())
+
+
+def test_a_count_of_steps_costs_nothing_by_itself(tmp_path: Path) -> None:
+    record(tmp_path / "good", random_requests(0, 3))
+    with open_recording(tmp_path / "good") as recording:
+        header = recording.header
+    with (tmp_path / "long").open("wb") as file:
+        write_start(file)
+        write_chunk(file, HEADER, header.encode())
+        for _ in range(3):
+            write_chunk(file, STEPS, b"", num_steps=2**32 - 1)
+        write_chunk(file, END, b"")
+    with open_recording(tmp_path / "long") as recording:
+        places = range(recording.num_steps)[:: 2**30]
+        with pytest.raises(RecordingError, match="no batch can be like this"):
+            list(recording.steps_at(places))
