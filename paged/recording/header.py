@@ -74,4 +74,4 @@ class Header:
         for name in ("num_heads", "num_kv_heads", "head_dim"):
             integer(name, getattr(self.model, name), 1, MAX_INT32)
         for window in self.model.windows:
-            integer("windows", 1 if window is None else window, 1)
+            integer("windows", 1 if window is None else window, 1, MAX_INT32)

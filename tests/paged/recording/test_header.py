@@ -45,6 +45,7 @@ def test_other_bytes_are_refused(data: bytes) -> None:
         ("model", "num_kv_heads", 0),
         ("model", "head_dim", 1.5),
         ("model", "windows", [-1]),
+        ("model", "windows", [2**70]),
         ("model", "name", 7),
     ],
 )
