@@ -121,7 +121,8 @@ private:
     void run_tiles() const {
         const std::vector<Tile> tiles = tiles_of(0, static_cast<int64_t>(blocks_.size()));
         const auto num_partials = static_cast<size_t>(num_partials_);
-        const std::unique_ptr<float[]> values(new float[num_partials * static_cast<size_t>(width_)]);
+        const auto num_floats = num_partials * static_cast<size_t>(width_);
+        const std::unique_ptr<float[]> values(new float[num_floats]);
         std::vector<Partial> partials(num_partials);
         const auto num = static_cast<int64_t>(tiles.size());
         const int64_t chunk = chunk_of(num_threads_, num, 1);
