@@ -1,4 +1,4 @@
-"""Read the variables of a cubin from its symbol table."""
+"""Read the variables of a cubin from its symbol table, and what a library runs when loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _SECTIONS_AT = struct.Struct("<40xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE = 2
+_CONSTRUCTORS = 14
+_ADDRESS_BYTES = 8
 _OBJECT = 1
+_FUNCTION = 2
 _THREAD_LOCAL = 6
 _UNDEFINED = 0
 
@@ -24,7 +27,19 @@ def variable_sizes_bytes(image: bytes) -> dict[str, int]:
     """
     if not image.startswith(_MAGIC):
         raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
-    return {name: num_bytes for name, _, num_bytes in _variables(image, _OBJECT)}
+    return {name: num_bytes for name, _, num_bytes in _symbols(image, _OBJECT)}
+
+
+def num_constructors(image: bytes, *, but: frozenset[str] = frozenset()) -> int:
+    """Count the functions that run when a library is loaded, less those of these names.
+
+    Raises KernelCompileError for an image that is no ELF file.
+    """
+    if not image.startswith(_MAGIC):
+        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
+    sizes = [size for kind, _, size, _ in _sections(image) if kind == _CONSTRUCTORS]
+    passed = [name for name, *_ in _symbols(image, _FUNCTION) if name in but]
+    return sum(sizes) // _ADDRESS_BYTES - len(passed)
 
 
 def variable_places(image: bytes) -> dict[str, tuple[int, int]]:
@@ -34,7 +49,7 @@ def variable_places(image: bytes) -> dict[str, tuple[int, int]]:
     """
     if not image.startswith(_MAGIC):
         raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
-    return {name: (at, num_bytes) for name, at, num_bytes in _variables(image, _OBJECT)}
+    return {name: (at, num_bytes) for name, at, num_bytes in _symbols(image, _OBJECT)}
 
 
 def thread_local_places(image: bytes) -> dict[str, tuple[int, int]]:
@@ -44,7 +59,7 @@ def thread_local_places(image: bytes) -> dict[str, tuple[int, int]]:
     """
     if not image.startswith(_MAGIC):
         raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
-    return {name: (at, num_bytes) for name, at, num_bytes in _variables(image, _THREAD_LOCAL)}
+    return {name: (at, num_bytes) for name, at, num_bytes in _symbols(image, _THREAD_LOCAL)}
 
 
 def mangled(name: str) -> str:
@@ -58,7 +73,7 @@ def mangled(name: str) -> str:
     return "_ZN" + "".join(f"{len(part)}{part}" for part in parts) + "E"
 
 
-def _variables(image: bytes, kind_of_symbol: int) -> Iterator[tuple[str, int, int]]:
+def _symbols(image: bytes, kind_of_symbol: int) -> Iterator[tuple[str, int, int]]:
     sections = _sections(image)
     for kind, offset, size, link in sections:
         if kind != _SYMBOL_TABLE:

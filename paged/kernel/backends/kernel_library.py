@@ -6,6 +6,7 @@ import ctypes
 from ctypes import c_size_t, c_void_p
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from paged.cache_dir import cache_dir, cache_key
 from paged.errors import BackendUnavailable, KernelCompileError, KernelSourceError
@@ -22,12 +23,15 @@ from paged.kernel.backends.runtime_library import (
 from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
 from paged.kernel.backends.translation import reads_volatile, translate, translate_headers
+from paged.kernel.elf import num_constructors
 from paged.kernel.parameters import explained, parameter_check
 from paged.kernel.source import KernelSource
 
 MAX_PARAMETERS = 1024
 EXITS = ("exit", "_exit", "_Exit", "quick_exit", "abort")
 """Functions that a kernel gets the runtime's own of, which fail the launch."""
+COMPILER_CONSTRUCTORS = frozenset({"frame_dummy", "_sub_I_00099_0"})
+"""What g++ itself has run when a library is loaded; the second, where accesses are observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class KernelLibrary:
     """The compiled kernels of one source, loaded."""
 
     def __init__(self, source: KernelSource, file: CheckedFile, runtime: Runtime) -> None:
+        _refuse_constructors(source, file.path)
         self.runtime = runtime
         self.loaded = load_library(file.path, runtime)
         self._file = file
@@ -78,6 +83,19 @@ class KernelLibrary:
         offsets = report.frames[: report.num_frames]
         headers = {*self.source.headers, *map(str, self.source.files)}
         return source_line(self.loaded.path, offsets, {self.source.label, *headers})
+
+
+def _refuse_constructors(source: KernelSource, path: Path) -> None:
+    """Raise KernelSourceError where loading the library would run code of the source's.
+
+    It would run in this process, where nothing would catch its faults.
+    """
+    if num_constructors(path.read_bytes(), but=COMPILER_CONSTRUCTORS):
+        raise KernelSourceError(
+            f"{source.label}: a variable at namespace scope has an initial value that takes code to"
+            " compute, or a function is a constructor; CUDA initialises variables by constants"
+            " alone: set it in a kernel, or make it constexpr"
+        )
 
 
 def _kernel(library: ctypes.CDLL, number: int) -> Kernel:

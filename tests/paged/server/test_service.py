@@ -16,6 +16,7 @@ from paged.errors import ConfigError, EngineStopped, IntegrityError, QueueFull, 
 from paged.sampling_params import SamplingParams
 from paged.scheduler.request import Request
 from paged.server.service import EngineService
+from paged.server.submission import Submission
 from tests.helpers.live_server import tiny_service
 from tests.helpers.released import check_released
 
@@ -53,6 +54,11 @@ async def _tokens(service: EngineService, *requests: Request) -> list[list[int]]
             for index, delta in pieces:
                 tokens[index].extend(delta.tokens)
     return tokens
+
+
+async def _read_to_the_end(submission: Submission) -> None:
+    while await submission.pieces() is not None:
+        pass
 
 
 async def _empty(service: EngineService) -> None:
@@ -199,8 +205,7 @@ def test_stopping_ends_what_runs() -> None:
         submission = await service.submit([_request("a", max_tokens=80)])
         await service.stop()
         with pytest.raises(EngineStopped, match="being stopped"):
-            while await submission.pieces() is not None:
-                pass
+            await _read_to_the_end(submission)
 
     before = set(threading.enumerate())
     _run(work)

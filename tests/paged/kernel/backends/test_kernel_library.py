@@ -43,6 +43,25 @@ def test_a_source_without_entries_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "int f() { while (true); } __device__ int z = f();",
+        "struct S { S() { *(volatile int*)0 = 1; } } s;",
+        "struct S { ~S() { *(volatile int*)0 = 1; } } s;",
+        "__attribute__((constructor)) static void f() { abort(); }",
+    ],
+)
+def test_a_source_that_would_run_when_it_is_loaded_is_refused(text: str) -> None:
+    with pytest.raises(KernelSourceError, match="takes code to compute"):
+        build(source_of(f"{text}\n__global__ void k(int* p) {{ *p = 1; }}", "k"))
+
+
+def test_variables_with_constant_values_are_no_code() -> None:
+    text = "__device__ int z = 3; constexpr int f() { return 4; } __device__ int y = f();"
+    build(source_of(f"{text}\n__global__ void k(int* p) {{ *p = z + y; }}", "k"))
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("\n\n__global__ void k() { return undeclared; }", "<k>:3:"),
