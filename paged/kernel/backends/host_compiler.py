@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -14,10 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from paged.errors import BackendUnavailable
 
 CPU_INFO = Path("/proc/cpuinfo")
+
+LIMIT_S = 600.0
+"""Some ten times what the largest kernel takes on a busy machine: templates can go on for ever."""
 
 FLAGS = (
     *("-std=c++17", "-w", "-fPIC", "-march=native"),
@@ -143,12 +148,29 @@ class HostCompiler:
                 f"set TMPDIR to a writable folder with room"
             ) from error
 
-    def run(self, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-        """Run the compiler in a folder, with its messages captured. Raises OSError without it."""
+    def run(
+        self, arguments: Sequence[str], folder: Path, *, limit_s: float = LIMIT_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the compiler in a folder, with its messages captured. Raises OSError without it.
+
+        Past the limit it is ended, and has failed.
+        """
         command = (*self.command, *arguments)
-        return subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-        )
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        # In a group of its own: what g++ has started has to end with it.
+        with subprocess.Popen(
+            command, cwd=folder, text=True, errors="replace", process_group=0, **pipes
+        ) as process:
+            try:
+                output, messages = process.communicate(timeout=limit_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output, _ = process.communicate()
+                messages = f"{self.command[0]}: ended after {limit_s:g} s without a result\n"
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+        return subprocess.CompletedProcess(command, process.returncode, output, messages)
 
 
 def find_compiler() -> HostCompiler:

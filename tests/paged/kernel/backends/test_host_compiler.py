@@ -29,6 +29,19 @@ def test_the_chosen_compiler_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert compiler.step_flags == ("-fsanitize-coverage=trace-pc,no-prune",)
 
 
+def test_a_compiler_that_goes_on_for_ever_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    script = tmp_path / "mycxx"
+    # The child keeps the pipes open, as cc1plus does when g++ alone is ended.
+    script.write_text("#!/bin/sh\nsleep 100 &\necho $! > child\nwait\n")
+    script.chmod(0o755)
+    compiler = HostCompiler(command=(str(script),), version="1")
+    done = compiler.run((), tmp_path, limit_s=0.5)
+    assert done.returncode != 0
+    assert done.stderr == f"{script}: ended after 0.5 s without a result\n"
+    child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
+    assert not child.exists() or child.read_text().split()[2] == "Z"
+
+
 def test_without_a_compiler_the_backend_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
