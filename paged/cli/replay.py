@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from paged.cli.command import Action
 from paged.cli.kernel_option import choice
 from paged.errors import BackendUnavailable, ConfigError
+from paged.field_checks import MAX_INT64, MIN_INT64, integer
 from paged.recording.recording import Recording, open_recording
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def _check(arguments: Namespace) -> None:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise ConfigError(f"--{name} must be at least 1, got {value}")
+    integer("seed", arguments.seed, MIN_INT64, MAX_INT64)
     if arguments.device == "cuda":
         _check_gpu()
 
@@ -174,8 +176,16 @@ def _replay(recording: Recording, arguments: Namespace) -> int:
     )
     print("\n".join(report.lines()))
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(report.rows(), indent=1) + "\n")
+        _write(arguments.json, json.dumps(report.rows(), indent=1) + "\n")
     return 1 if report.faults else 0
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a result. Raises ConfigError where it cannot be written."""
+    try:
+        file.write_text(text)
+    except OSError as error:
+        raise ConfigError(f"cannot write --json {file}: {error.strerror}") from error
 
 
 def _places(recording: Recording, arguments: Namespace) -> range:

@@ -155,8 +155,9 @@ def _keys(given: list[str] | None) -> tuple[str, ...]:
     """Return the API keys: those of the flag, else those of the environment."""
     if given is not None:
         return tuple(given)
-    named = os.environ.get(KEYS_VARIABLE, "")
-    return tuple(key for key in named.split(",") if key)
+    named = os.environ.get(KEYS_VARIABLE)
+    # An empty one is refused as --api-key '' is: whoever sets it means to let nobody else in.
+    return () if named is None else tuple(named.split(","))
 
 
 ACTION = Action(add_arguments=_add_arguments, run=_run)

@@ -8,6 +8,9 @@ from paged.errors import RecordingError
 from paged.kernel.dtypes import element_type
 from paged.recording.header import Header, RecordedModel
 
+MOST = 4096
+"""Of heads and of values in one: no model comes near, and a slip would ask for all memory."""
+
 _MODEL = RecordedModel(name="a model of 8B", num_heads=32, num_kv_heads=8, head_dim=128)
 
 
@@ -55,7 +58,7 @@ class ShapeOptions:
 def shape_of(header: Header, options: ShapeOptions) -> ReplayShape:
     """Return the shape of a recording's calls; of an 8B model where it names none.
 
-    Raises: RecordingError for a size below 1, or a KV group that was not recorded.
+    Raises: RecordingError for a size below 1 or above MOST, or a KV group that was not recorded.
     """
     model = header.model or _MODEL
     sizes = {
@@ -64,8 +67,8 @@ def shape_of(header: Header, options: ShapeOptions) -> ReplayShape:
         "head_dim": options.head_dim or model.head_dim,
     }
     for name, size in sizes.items():
-        if size < 1:
-            raise RecordingError(f"{name} must be at least 1, got {size}")
+        if not 1 <= size <= MOST:
+            raise RecordingError(f"{name} must be from 1 to {MOST:,}, got {size:,}")
     if not 0 <= options.group < len(model.windows):
         raise RecordingError(
             f"expected a KV group from 0 to {len(model.windows) - 1}, got {options.group}"

@@ -99,6 +99,9 @@ def test_a_run_that_broke_off_is_replayed_to_there(
         (["--kernel", "attention=host", "--sanitize"], "only CUDA kernels can be sanitized"),
         (["--kernel", "attention=host", "--every", "0"], "--every must be at least 1, got 0"),
         (["--kernel", "attention=host", "--kv-group", "3"], "expected a KV group from 0 to 0"),
+        (["--kernel", "attention=host", "--seed", str(2**63)], "seed: expected an integer"),
+        (["--kernel", "attention=host", "--num-kv-heads", "99999999"], "from 1 to 4,096"),
+        (["--kernel", "attention=host", "--json", "/dev/full"], "cannot write --json /dev/full"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -111,6 +111,15 @@ def test_keys_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert _keys(None) == ()
 
 
+@pytest.mark.parametrize("named", ["", ",", "one,,two", " one"])
+def test_an_environment_that_names_no_key_lets_nobody_in(
+    named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PAGED_API_KEY", named)
+    assert main(["serve", "no-such-model", "--port", "0"]) == 2
+    assert "api_keys: expected texts without spaces" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("names", [(), ("virtual", "virtual")])
 def test_shadows_are_those_that_are_named(names: tuple[str, ...]) -> None:
     with serving("--shadow-allocators", *names) as (_, url):

@@ -51,7 +51,9 @@ def test_a_group_that_was_not_recorded_is_refused(group: int) -> None:
 
 
 def test_what_is_no_size_or_type_is_refused() -> None:
-    with pytest.raises(RecordingError, match="head_dim must be at least 1, got -2"):
+    with pytest.raises(RecordingError, match="head_dim must be from 1 to 4,096, got -2"):
         shape_of(HEADER, ShapeOptions(head_dim=-2))
+    with pytest.raises(RecordingError, match="group_size must be from 1 to 4,096, got 4,097"):
+        shape_of(HEADER, ShapeOptions(group_size=4097))
     with pytest.raises(KernelSourceError, match="float7"):
         shape_of(HEADER, ShapeOptions(kv_t="float7"))
