@@ -5,7 +5,9 @@ from __future__ import annotations
 MODEL_PACKAGES = ("torch", "safetensors", "tokenizers", "gguf", "huggingface_hub", "llguidance")
 """What `paged[model]` installs, by the names that are imported."""
 
-SERVE_PACKAGES = ("fastapi", "httpx", "prometheus_client", "pydantic", "uvicorn")
+SERVE_PACKAGES = (
+    *("fastapi", "httptools", "httpx", "prometheus_client", "pydantic", "uvicorn", "uvloop"),
+)
 """What `paged[serve]` installs besides."""
 
 

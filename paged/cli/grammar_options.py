@@ -49,5 +49,5 @@ def _schema(text: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"--json-schema: expected a schema, which begins with {{, or a file that holds one;"
-            f" cannot read {text!r:.80}: {error}"
+            f" cannot read {text!r:.200}: {error}"
         ) from error
