@@ -18,6 +18,8 @@ PROMPT_TOKENS = 128
 OUTPUT_TOKENS = 64
 REQUESTS_PER_STREAM = 2
 LEAST_REQUESTS = 4
+# A server may close a connection just as it is used again, which says nothing about its speed.
+MOST_TRIES = 3
 # Greedy, to the last token, and nothing of one prompt kept for another.
 BODY = {"temperature": 0.0, "ignore_eos": True, "cache_prompt": False}
 
@@ -98,7 +100,8 @@ def run_sweep(
     """Ask every server in turn, at each number of streams, round after round.
 
     servers: each with its url. A first, uncounted round at the most streams warms them up.
-    Each round starts with another server. Mutates: the curves.
+    Each round starts with another server. A point that fails is measured again.
+    Raises: RequestsFailed if it goes on failing. Mutates: the curves.
     """
     for curve, url in servers:
         on_point(f"warm-up: {curve.kind.name}")
@@ -107,11 +110,21 @@ def run_sweep(
     for number in range(num_rounds):
         first = number % len(servers)
         for count in streams:
-            seed += 1
             for curve, url in (*servers[first:], *servers[:first]):
-                point = measure(url, count, seed)
+                seed, point = _try(measure, url, count, seed + 1)
                 curve.points.setdefault(count, []).append(point)
                 on_point(
                     f"round {number + 1}, {count} streams, {curve.kind.name}:"
                     f" {point.output_tokens_per_s:.1f} tokens/s"
                 )
+
+
+def _try(measure: Measure, url: str, num_streams: int, seed: int) -> tuple[int, Point]:
+    """Return a point and the last seed that was used, for prompts are never the same."""
+    for last in range(seed, seed + MOST_TRIES - 1):
+        try:
+            return last, measure(url, num_streams, last)
+        except RequestsFailed:
+            continue
+    last = seed + MOST_TRIES - 1
+    return last, measure(url, num_streams, last)
