@@ -12,6 +12,7 @@ import argparse
 import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,11 +63,26 @@ def _version(package: str) -> str | None:
 
 
 def store(result: Mapping[str, Any], name: str) -> Path:
-    """Write a result under its date and a name; return the file."""
+    """Write a result under its date and a name, with the commit it is of; return the file."""
     target = RESULTS / f"{result['date'][:10]}-{name}.json"
     target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps(result, indent=1) + "\n")
+    named = result if "git" in result else {"git": _commit(), **result}
+    target.write_text(json.dumps(named, indent=1) + "\n")
     return target
+
+
+def _commit() -> dict[str, Any]:
+    """Return the commit of the tree as pytest-benchmark does; None where git tells none."""
+
+    def git(*arguments: str) -> str | None:
+        if shutil.which("git") is None:
+            return None
+        command = ["git", "-C", str(ROOT), *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ran.stdout.strip() if ran.returncode == 0 else None
+
+    changes = git("status", "--porcelain", "--untracked-files=no")
+    return {"id": git("rev-parse", "HEAD"), "is_dirty": None if changes is None else bool(changes)}
 
 
 def main(arguments: list[str] | None = None) -> int:

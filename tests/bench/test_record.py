@@ -56,6 +56,22 @@ def test_versions_are_those_installed() -> None:
     assert {"numpy", "pytest-benchmark", "python"} <= set(versions)
 
 
+def test_a_result_names_its_commit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repository: Path
+) -> None:
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    date = {"date": "2026-01-02T03:04:05+00:00"}
+    stored = json.loads(record.store({**date, "value": 1}, "one").read_text())
+    command = ["git", "-C", str(repository), "rev-parse", "HEAD"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert stored["git"]["id"] == (ran.stdout.strip() or None)
+    own = {"id": "abc", "is_dirty": True}
+    assert json.loads(record.store({**date, "git": own}, "two").read_text())["git"] == own
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without = json.loads(record.store(date, "three").read_text())
+    assert without["git"] == {"id": None, "is_dirty": None}
+
+
 def test_some_benchmarks_are_stored_under_a_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
