@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -70,7 +71,8 @@ def test_tries_that_fail_come_at_longer_intervals(monkeypatch: pytest.MonkeyPatc
             service.died.clear()
 
         monkeypatch.setattr(service, "start", start)
-        monkeypatch.setattr(revival.asyncio, "sleep", sleep)
+        # In this module alone: servers of other tests may sleep meanwhile.
+        monkeypatch.setattr(revival, "asyncio", SimpleNamespace(sleep=sleep))
         service.died.set()
         task = asyncio.ensure_future(revive(service))
         while service.died.is_set():
