@@ -9,9 +9,11 @@ for every benchmark the raw numbers and ratios. Exit status: that of pytest.
 from __future__ import annotations
 
 import argparse
+import datetime
 import importlib.metadata
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -63,10 +65,19 @@ def _version(package: str) -> str | None:
 
 
 def store(result: Mapping[str, Any], name: str) -> Path:
-    """Write a result under its date and a name, with the commit it is of; return the file."""
-    target = RESULTS / f"{result['date'][:10]}-{name}.json"
+    """Write a result under its date and a name; return the file.
+
+    Date, commit and machine are those of now and here where it names none.
+    """
+    if "git" not in result:
+        result = {"git": _commit(), **result}
+    here = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": {"architecture": platform.machine(), "num_cpus": os.cpu_count()},
+    }
+    named = {**here, **result}
+    target = RESULTS / f"{named['date'][:10]}-{name}.json"
     target.parent.mkdir(exist_ok=True)
-    named = result if "git" in result else {"git": _commit(), **result}
     target.write_text(json.dumps(named, indent=1) + "\n")
     return target
 

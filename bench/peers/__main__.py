@@ -10,9 +10,7 @@ and PAGED_LLAMA_PYTHON name interpreters of other environments that have them.
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
-import platform
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -97,8 +95,6 @@ def _content(
     results: list[Result], threads: int, num_requests: int, load_before: float
 ) -> dict[str, Any]:
     return {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": {"architecture": platform.machine(), "num_cpus": os.cpu_count()},
         "load_average_1min": {"before": load_before, "after": os.getloadavg()[0]},
         "threads": threads,
         "requests": num_requests,

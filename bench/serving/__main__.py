@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -91,8 +89,6 @@ def lines(found: dict[str, Overhead]) -> list[str]:
 
 def _content(found: dict[str, Overhead], model: str, num_rounds: int) -> dict[str, Any]:
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"architecture": platform.machine(), "num_cpus": os.cpu_count()},
         "load_average_1min": os.getloadavg()[0],
         "model": model,
         "rounds": num_rounds,

@@ -8,9 +8,7 @@ SmolLM2-135M behind HTTP, 1, 2, 4, ... 32 clients at once, each sending request 
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
-import platform
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -40,8 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join([*lines(curves, threads=threads, rounds=options.rounds), "", *losses(curves)]))
     if options.record:
         content = {
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "machine": {"architecture": platform.machine(), "num_cpus": os.cpu_count()},
             "load_average_1min": {"before": load_before, "after": os.getloadavg()[0]},
             "threads": threads,
             "servers": {curve.kind.name: curve.as_dict() for curve in curves},

@@ -16,11 +16,7 @@ def lines(curves: Sequence[Curve], *, threads: int, rounds: int) -> list[str]:
         f"{PROMPT_TOKENS} prompt and {OUTPUT_TOKENS} output tokens, {threads} threads,"
         f" medians of {rounds} rounds; in pairs of columns ours comes first"
     ]
-    for bits in sorted({curve.kind.bits for curve in curves}, reverse=True):
-        own = next((c for c in curves if c.kind.bits == bits and c.kind.peer == "paged"), None)
-        other = next((c for c in curves if c.kind.bits == bits and c.kind.peer != "paged"), None)
-        if own is None or other is None:
-            continue
+    for own, other in _pairs(curves):
         shown += ["", HEAD.format(ours=own.kind.name, theirs=other.kind.name)]
         shown.append("|" + "--:|" * 8)
         shown += [_row(count, own.points[count], other.points[count]) for count in own.points]
@@ -36,16 +32,25 @@ def ratio(own: Sequence[Point], other: Sequence[Point]) -> float:
 def losses(curves: Sequence[Curve]) -> list[str]:
     """Name every number of streams at which the other server at equal bits was faster."""
     found: list[str] = []
-    for own in (curve for curve in curves if curve.kind.peer == "paged"):
-        for other in curves:
-            if other.kind.peer == "paged" or other.kind.bits != own.kind.bits:
-                continue
-            for count, points in own.points.items():
-                value = ratio(points, other.points[count])
-                if value < 1.0:
-                    names = f"{own.kind.name} loses to {other.kind.name}"
-                    found.append(f"{names} at {count} streams: {value:.2f}")
+    for own, other in _pairs(curves):
+        for count, points in own.points.items():
+            value = ratio(points, other.points[count])
+            if value < 1.0:
+                names = f"{own.kind.name} loses to {other.kind.name}"
+                found.append(f"{names} at {count} streams: {value:.2f}")
     return found
+
+
+def _pairs(curves: Sequence[Curve]) -> list[tuple[Curve, Curve]]:
+    """Pair ours with theirs at equal bits, the widest weights first."""
+    pairs = [
+        (own, other)
+        for own in curves
+        for other in curves
+        if own.kind.peer == "paged" and other.kind.peer != "paged"
+        if own.kind.bits == other.kind.bits
+    ]
+    return sorted(pairs, key=lambda pair: -pair[0].kind.bits)
 
 
 def _row(count: int, own: Sequence[Point], other: Sequence[Point]) -> str:

@@ -10,12 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 
-from bench.peer import PeerFailed
+from bench.peer import ROOT, PeerFailed
 from bench.peers.entries import ENTRIES, Entry, python_of
 from bench.peers.weights import MODEL
 
@@ -93,7 +92,7 @@ class Server(AbstractContextManager["Server"]):
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
-            cwd=Path(__file__).resolve().parents[2],
+            cwd=ROOT,
             env=_environment(),
         )
         try:
@@ -127,5 +126,5 @@ class Server(AbstractContextManager["Server"]):
 
 
 def _environment() -> Mapping[str, str]:
-    paths = (str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", ""))
+    paths = (str(ROOT), os.environ.get("PYTHONPATH", ""))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

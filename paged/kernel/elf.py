@@ -25,8 +25,6 @@ def variable_sizes_bytes(image: bytes) -> dict[str, int]:
 
     Raises KernelCompileError for an image that is no ELF file.
     """
-    if not image.startswith(_MAGIC):
-        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
     return {name: num_bytes for name, _, num_bytes in _symbols(image, _OBJECT)}
 
 
@@ -35,8 +33,6 @@ def num_constructors(image: bytes, *, but: frozenset[str] = frozenset()) -> int:
 
     Raises KernelCompileError for an image that is no ELF file.
     """
-    if not image.startswith(_MAGIC):
-        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
     sizes = [size for kind, _, size, _ in _sections(image) if kind == _CONSTRUCTORS]
     passed = [name for name, *_ in _symbols(image, _FUNCTION) if name in but]
     return sum(sizes) // _ADDRESS_BYTES - len(passed)
@@ -47,8 +43,6 @@ def variable_places(image: bytes) -> dict[str, tuple[int, int]]:
 
     Raises KernelCompileError for an image that is no ELF file.
     """
-    if not image.startswith(_MAGIC):
-        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
     return {name: (at, num_bytes) for name, at, num_bytes in _symbols(image, _OBJECT)}
 
 
@@ -57,8 +51,6 @@ def thread_local_places(image: bytes) -> dict[str, tuple[int, int]]:
 
     Raises KernelCompileError for an image that is no ELF file.
     """
-    if not image.startswith(_MAGIC):
-        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
     return {name: (at, num_bytes) for name, at, num_bytes in _symbols(image, _THREAD_LOCAL)}
 
 
@@ -87,7 +79,12 @@ def _symbols(image: bytes, kind_of_symbol: int) -> Iterator[tuple[str, int, int]
 
 
 def _sections(image: bytes) -> list[tuple[int, int, int, int]]:
-    """Return kind, offset, size and linked section of each section."""
+    """Return kind, offset, size and linked section of each section.
+
+    Raises KernelCompileError for an image that is no ELF file.
+    """
+    if not image.startswith(_MAGIC):
+        raise KernelCompileError(f"expected an ELF image, got one that begins with {image[:6]!r}")
     table_at, entry_bytes, num_sections, _ = _SECTIONS_AT.unpack_from(image)
     found: list[tuple[int, int, int, int]] = []
     for i in range(num_sections):

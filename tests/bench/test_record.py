@@ -67,6 +67,8 @@ def test_a_result_names_its_commit(
     assert stored["git"]["id"] == (ran.stdout.strip() or None)
     own = {"id": "abc", "is_dirty": True}
     assert json.loads(record.store({**date, "git": own}, "two").read_text())["git"] == own
+    undated = json.loads(record.store({"git": own}, "now").read_text())
+    assert set(undated) == {"date", "machine", "git"}
     monkeypatch.setenv("PATH", str(tmp_path))
     without = json.loads(record.store(date, "three").read_text())
     assert without["git"] == {"id": None, "is_dirty": None}
