@@ -25,45 +25,46 @@ class BatchingOptions:
     Raises: ConfigError if flags contradict each other.
     """
 
-    model: Annotated[str, Flag(str, "MODEL", "as for `paged generate` (default smollm2-135m)")] = (
+    model: Annotated[str, Flag(str, "MODEL", "as for `paged generate` (default: smollm2-135m)")] = (
         "smollm2-135m"
     )
-    dtype: Annotated[str, Flag(str, "NAME", "of the weights (default auto: bfloat16)")] = "auto"
+    dtype: Annotated[str, Flag(str, "NAME", "of the weights (default: auto: bfloat16)")] = "auto"
     threads: Annotated[
         int | None, Flag(whole(1_024), "N", "threads of kernels (default: the physical cores)")
     ] = None
     num_requests: Annotated[
-        int | None, Flag(whole(100_000), "N", "requests to serve (default 48, 6 with --quick)")
+        int | None, Flag(whole(100_000), "N", "requests to serve (default: 48, 6 with --quick)")
     ] = None
     kv_slots: Annotated[
         int | None,
-        Flag(whole(2**26), "N", "KV pool in tokens, of every arm (default 4096, 1024 if quick)"),
+        Flag(whole(2**26), "N", "KV pool in tokens, of every arm (default: 4096, 1024 if quick)"),
     ] = None
     max_model_len: Annotated[
-        int, Flag(whole(2**20), "N", "longest prompt + output, at least 512 (default 512)")
+        int, Flag(whole(2**20), "N", "longest prompt + output, at least 512 (default: 512)")
     ] = 512
     max_num_seqs: Annotated[
-        int, Flag(whole(4_096), "N", "most requests that run at once (default 32)")
+        int, Flag(whole(4_096), "N", "most requests that run at once (default: 32)")
     ] = 32
     allocators: Annotated[
-        tuple[str, ...], Flag(names, "A,B", f"arms to compare (default {', '.join(ARMS)})")
+        tuple[str, ...], Flag(names, "A,B", f"arms to compare (default: {', '.join(ARMS)})")
     ] = ARMS
     fit: Annotated[
-        str, Flag(str, "NAME", "arm whose first half the step times are fitted to (default static)")
+        str,
+        Flag(str, "NAME", "arm whose first half the step times are fitted to (default: static)"),
     ] = "static"
     rounds: Annotated[
         int | None,
-        Flag(whole(100), "N", "runs of each arm, in turn; medians count (default 3, 1 if quick)"),
+        Flag(whole(100), "N", "runs of each arm, in turn; medians count (default: 3, 1 if quick)"),
     ] = None
-    seed: Annotated[int, Flag(whole(2**32 - 1, least=0), "N", "first seed (default 0)")] = 0
-    seeds: Annotated[int, Flag(whole(100), "N", "number of seeds (default 1)")] = 1
+    seed: Annotated[int, Flag(whole(2**32 - 1, least=0), "N", "first seed (default: 0)")] = 0
+    seeds: Annotated[int, Flag(whole(100), "N", "number of seeds (default: 1)")] = 1
     quick: Annotated[bool, Flag(str, "", "fewer requests and one round")] = False
     out: Annotated[
         Path | None,
         Flag(
             parse_path,
             "DIR",
-            "folder for results (default results/batching, with -quick after it if quick)",
+            "folder for results (default: results/batching, with -quick after it if quick)",
         ),
     ] = None
     json: Annotated[bool, Flag(str, "", "print the summary as JSON, not as a table")] = False

@@ -42,7 +42,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         type=parse_path,
         metavar="DIR",
         default=Path("results/calibration"),
-        help="folder for results (default results/calibration)",
+        help="folder for results (default: results/calibration)",
     )
     parser.add_argument(
         "--record",

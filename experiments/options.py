@@ -43,7 +43,7 @@ class Options:
 
     workload: Annotated[
         str | None,
-        Flag(str, "NAME", f"built-in workload: {' or '.join(SYNTHETIC)} (default sharegpt-like)"),
+        Flag(str, "NAME", f"built-in workload: {' or '.join(SYNTHETIC)} (default: sharegpt-like)"),
     ] = None
     trace: Annotated[
         Path | None,
@@ -64,7 +64,7 @@ class Options:
         ),
     ] = None
     arrivals: Annotated[
-        str, Flag(str, "NAME", f"{', '.join(ARRIVALS)} (default saturated: all queued at once)")
+        str, Flag(str, "NAME", f"{', '.join(ARRIVALS)} (default: saturated: all queued at once)")
     ] = "saturated"
     rate: Annotated[
         float | None, Flag(between(1e-6, 1e9), "X", "requests per second of --arrivals poisson")
@@ -74,20 +74,20 @@ class Options:
         Flag(
             str,
             "NAME",
-            "model, or JSON file with its shape (default opt-13b; with --trace or"
+            "model, or JSON file with its shape (default: opt-13b; with --trace or"
             " --cdf llama-3-8b)",
         ),
     ] = None
     gpu: Annotated[
         str | None,
-        Flag(str, "NAME", "GPU (default a100-40gb; with --trace or --cdf h100-sxm)"),
+        Flag(str, "NAME", "GPU (default: a100-40gb; with --trace or --cdf h100-sxm)"),
     ] = None
     step_time: Annotated[
         str,
         Flag(
             str,
             "NAME",
-            "roofline of model and GPU, or uniform: all steps weigh the same (default roofline)",
+            "roofline of model and GPU, or uniform: all steps weigh the same (default: roofline)",
         ),
     ] = "roofline"
     kv_gib: Annotated[
@@ -95,7 +95,7 @@ class Options:
         Flag(
             between(1e-6, 2**20),
             "X",
-            "KV pool in GiB (default 12 for opt-13b on a100-40gb, else what the weights leave)",
+            "KV pool in GiB (default: 12 for opt-13b on a100-40gb, else what the weights leave)",
         ),
     ] = None
     kv_slots: Annotated[
@@ -107,12 +107,12 @@ class Options:
         Flag(
             whole(MAX_MODEL_LEN),
             "N",
-            "longest prompt + output (default 2048; with --trace or --cdf the power"
+            "longest prompt + output (default: 2048; with --trace or --cdf the power"
             " of two that keeps every row)",
         ),
     ] = None
     max_num_seqs: Annotated[
-        int, Flag(whole(MAX_NUM_SEQS), "N", "most requests that run at once (default 1024)")
+        int, Flag(whole(MAX_NUM_SEQS), "N", "most requests that run at once (default: 1024)")
     ] = 1024
     max_num_batched_tokens: Annotated[
         int | None,
@@ -120,22 +120,22 @@ class Options:
     ] = None
     allocators: Annotated[
         tuple[str, ...],
-        Flag(names, "A,B", f"allocators to compare (default {', '.join(HEADLINE)})"),
+        Flag(names, "A,B", f"allocators to compare (default: {', '.join(HEADLINE)})"),
     ] = HEADLINE
-    block_size: Annotated[int, Flag(whole(MAX_KV_SLOTS), "N", "slots per block (default 16)")] = (
+    block_size: Annotated[int, Flag(whole(MAX_KV_SLOTS), "N", "slots per block (default: 16)")] = (
         DEFAULT_BLOCK_SIZE
     )
     watermark: Annotated[
-        float, Flag(share, "X", "share of the blocks kept free at admission (default 0.01)")
+        float, Flag(share, "X", "share of the blocks kept free at admission (default: 0.01)")
     ] = DEFAULT_WATERMARK
     page_kib: Annotated[
         int,
-        Flag(whole(2**30), "N", "physical page of the virtual allocator in KiB (default 2048)"),
+        Flag(whole(2**30), "N", "physical page of the virtual allocator in KiB (default: 2048)"),
     ] = 2048
-    seed: Annotated[int, Flag(whole(2**32 - 1, least=0), "N", "first seed (default 0)")] = 0
+    seed: Annotated[int, Flag(whole(2**32 - 1, least=0), "N", "first seed (default: 0)")] = 0
     seeds: Annotated[
         int | None,
-        Flag(whole(1_000), "N", "number of seeds (default 3; 1 with --quick or --trace)"),
+        Flag(whole(1_000), "N", "number of seeds (default: 3; 1 with --quick or --trace)"),
     ] = None
     quick: Annotated[bool, Flag(str, "", "fewer requests, seeds and sweep points")] = False
     no_ablations: Annotated[
@@ -165,7 +165,7 @@ class Options:
         Flag(
             parse_path,
             "DIR",
-            "folder for results (default results/fragmentation, with -quick after it if quick)",
+            "folder for results (default: results/fragmentation, with -quick after it if quick)",
         ),
     ] = None
     json: Annotated[bool, Flag(str, "", "print the summary as JSON, not as a table")] = False

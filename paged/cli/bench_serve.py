@@ -63,9 +63,17 @@ def _add_arguments(parser: ArgumentParser) -> None:
     out = parser.add_argument_group("results")
     for name, what in _OBJECTIVES.items():
         out.add_argument(
-            f"--slo-{name}-ms", type=float, metavar="MS", help=f"most {what} that is good"
+            f"--slo-{name}-ms",
+            type=float,
+            metavar="MS",
+            help=f"most {what} that is good (default: any)",
         )
-    out.add_argument("--out", type=Path, metavar="DIR", help="for CSV, JSON and a picture")
+    out.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="for CSV, JSON and a picture (default: none are written)",
+    )
 
 
 def _add_requests(parser: ArgumentParser) -> None:
@@ -95,7 +103,8 @@ def _add_requests(parser: ArgumentParser) -> None:
         "--prompt-ids",
         type=int,
         metavar="VOCABULARY",
-        help="send token ids below it, which are exactly as many, in place of words",
+        help="send token ids below it, which are exactly as many, in place of words"
+        " (default: words)",
     )
     requests.add_argument(
         "--seed", type=int, default=0, metavar="S", help="of all that is drawn (default: 0)"
@@ -106,7 +115,10 @@ def _add_times(parser: ArgumentParser) -> None:
     times = parser.add_argument_group("times")
     one = times.add_mutually_exclusive_group()
     one.add_argument(
-        "--rate", type=float, metavar="R", help="arrivals per second, a Poisson process"
+        "--rate",
+        type=float,
+        metavar="R",
+        help="arrivals per second, a Poisson process (default: no arrivals)",
     )
     one.add_argument("--trace-times", action="store_true", help="arrivals as the trace has them")
     times.add_argument(

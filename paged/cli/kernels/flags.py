@@ -30,7 +30,10 @@ def _new_flags(parser: ArgumentParser) -> None:
         "--op", default="attention", help="one that 'paged kernels list' names (default: attention)"
     )
     parser.add_argument(
-        "--from", dest="origin", metavar="VARIANT", help="kernel to start from; the simplest"
+        "--from",
+        dest="origin",
+        metavar="VARIANT",
+        help="kernel to start from (default: the simplest)",
     )
 
 
@@ -38,7 +41,10 @@ def _run_flags(parser: ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
     _add_problem(parser)
     parser.add_argument(
-        "--device", type=device_name, default="cpu", help="cpu (interpreter), cuda or cuda:N"
+        "--device",
+        type=device_name,
+        default="cpu",
+        help="cpu, which is the interpreter, cuda or cuda:N (default: cpu)",
     )
     parser.add_argument(
         "--orders",
@@ -57,7 +63,7 @@ def _check_flags(parser: ArgumentParser) -> None:
         "--mutants",
         type=int,
         metavar="N",
-        help="instead: plant faults in the shipped kernels, and try N of each class",
+        help="instead: plant faults in the shipped kernels, try N of each class (default: none)",
     )
     parser.add_argument(
         "--orders",
@@ -72,11 +78,18 @@ def _check_flags(parser: ArgumentParser) -> None:
 def _bench_flags(parser: ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help=FORMS)
     parser.add_argument(
-        "--device", choices=("cpu", "cuda"), default="cpu", help="cpu: in the interpreter"
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="cpu, which is the interpreter, or cuda (default: cpu)",
     )
     _add_workload(parser)
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="at least 3")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="written after each workload")
+    parser.add_argument(
+        "--rounds", type=int, default=5, metavar="N", help="at least 3 (default: 5)"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="written after each workload (default: none)"
+    )
 
 
 def _profile_flags(parser: ArgumentParser) -> None:
@@ -101,7 +114,7 @@ def _compile_flags(parser: ArgumentParser) -> None:
         "--arch",
         action="append",
         type=arch,
-        help="sm_80 to sm_100; may be repeated; all by default",
+        help="sm_80 to sm_100; may be repeated (default: all)",
     )
     parser.add_argument(
         "--full", action="store_true", help="every type at every size for every architecture"
@@ -110,18 +123,28 @@ def _compile_flags(parser: ArgumentParser) -> None:
 
 
 def _add_problem(parser: ArgumentParser) -> None:
-    parser.add_argument("--problem", default="", metavar="TEXT", help="only problems named so")
+    parser.add_argument(
+        "--problem", default="", metavar="TEXT", help="only problems named so (default: all)"
+    )
 
 
 def _add_workload(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--workload", action="append", default=[], metavar="NAME", help="may be repeated"
+        "--workload",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="may be repeated (default: all)",
     )
 
 
 def _add_timeout(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="seconds a launch may take (60)"
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="seconds a launch may take (default: 60)",
     )
 
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 from paged.cli import main as cli
 from paged.cli.command import Action, Command
 from paged.cli.kernels import main as kernels
+from paged.cli.parser import CommandParser
 from paged.errors import ConfigError
 
 Probe = Callable[[BaseException | None], None]
@@ -212,3 +213,23 @@ def test_a_command_imports_what_it_needs(arguments: str, unwanted: set[str]) -> 
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("usage: paged")
     assert not unwanted & set(ended.stderr.split())
+
+
+def test_each_option_that_takes_a_value_says_what_it_is_by_default() -> None:
+    silent = [
+        f"{parser.prog} {option.option_strings[0]}"
+        for parser in _all_parsers(cli._build_parser())
+        for option in parser._actions
+        if option.option_strings and option.nargs != 0 and not option.required
+        if "(default: " not in (option.help or "")
+    ]
+    assert silent == []
+
+
+def _all_parsers(parser: CommandParser) -> Iterator[CommandParser]:
+    if parser.command is not None:
+        parser.command.load().add_arguments(parser)
+    yield parser
+    for action in parser._actions:
+        for innermost in action.choices.values() if isinstance(action.choices, dict) else ():
+            yield from _all_parsers(innermost)
