@@ -49,7 +49,7 @@ ADVICE: Mapping[Kind, str] = {
     "waits_for_block": "take work in the order of an atomic counter, or make two launches",
     "misaligned": "use narrower accesses, or have the alignment checked",
     "assertion": "see what the kernel asserts",
-    "crash": "see the message",
+    "crash": "check the pointers, the indices and the recursion of that line",
     "timeout": "find the loop that does not end, or raise the time limit",
     "unwritten_output": "let the grid cover every element, those of empty rows too",
     "order_dependent": "let results depend on indices alone, not on who comes first",

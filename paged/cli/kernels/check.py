@@ -9,6 +9,7 @@ import os
 from argparse import Namespace
 from dataclasses import replace
 
+from paged.cli.kernels.finding_lines import lines_of
 from paged.cli.kernels.target import find_targets
 from paged.errors import KernelSourceError, SanitizerError
 from paged.kernel.call import kernel_call
@@ -81,10 +82,10 @@ def _check(
         print(f"  FOUND {problem.name}", flush=True)
         for finding in error.findings:
             if finding.site not in told:
-                print(f"        {finding}", flush=True)
+                print("\n".join(f"    {line}" for line in lines_of(finding)), flush=True)
         num_told = sum(finding.site in told for finding in error.findings)
         if num_told:
-            print(f"        and {num_told} of those above", flush=True)
+            print(f"    and {num_told} of those above", flush=True)
         told |= {finding.site for finding in error.findings}
         return error.findings
     print(f"  clean {problem.name}", flush=True)

@@ -33,11 +33,13 @@ def test_a_fault_is_printed_and_is_exit_status_1(
     assert main(["kernels", "check", "mine.cu", "--problem", "tokens1"]) == 1
     printed = lines(capsys)
     assert printed[1].startswith("  FOUND ")
-    assert "write_to_input: kernel copy_blocks_mine writes pairs[0, 0]" in printed[2]
-    assert "mine.cu:" in printed[2]
+    assert "write_to_input: copy_blocks_mine writes pairs[0, 0]" in printed[2]
+    assert printed[3].startswith("      at mine.cu:")
+    assert printed[4].endswith(" | const_cast<long long&>(p.pairs[0]) = 0;")
+    assert printed[5].startswith("      -> write to an out or inout operand")
     # the same line is told once
     assert [line for line in printed if "write_to_input" in line] == [printed[2]]
-    assert "        and 1 of those above" in printed[3:]
+    assert "    and 1 of those above" in printed[3:]
 
 
 def test_other_orders_are_the_callers_choice(
