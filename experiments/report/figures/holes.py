@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from experiments.report.arms import Arm, in_order
 from experiments.report.frame import Frame
@@ -13,6 +14,9 @@ from experiments.report.results import Results
 from experiments.report.style import legend_right, line_look, new_figure
 
 INDEX_COLUMN = "external_fragmentation_index"
+
+# The index jumps with each arrival: lines of several arms would hide one another.
+_WINDOW_SHARE = 0.05
 
 
 def draw_holes(results: Results) -> Figure | None:
@@ -34,7 +38,10 @@ def draw_holes(results: Results) -> Figure | None:
             _draw_index(index_axes, arm, series.where(allocator=arm.name))
     if holes is not None:
         _draw_runs(run_axes, holes_arms, holes)
-    index_axes.set(ylabel="1 - largest free run /\ntotal free", ylim=(-0.02, 1.02))
+    index_axes.set(
+        ylabel="1 - largest free run / total free\n(bold: mean over 5 % of the run)",
+        ylim=(-0.02, 1.02),
+    )
     index_axes.set_xlabel("simulated time (s)")
     index_axes.margins(x=0)
     index_axes.set_xlim(left=0)
@@ -51,9 +58,25 @@ def _contiguous(frame: Frame) -> list[Arm]:
 def _draw_index(axes: Axes, arm: Arm, series: Frame) -> None:
     if INDEX_COLUMN not in series:
         return
-    axes.plot(
-        series["t_s"], series[INDEX_COLUMN], label=arm.tick_label, **line_look(arm, len(series))
-    )
+    times_s, values = series["t_s"], series[INDEX_COLUMN]
+    axes.plot(times_s, values, color=arm.colour, lw=0.6, alpha=0.3)
+    smooth = running_mean(times_s, values, window_s=_WINDOW_SHARE * float(np.ptp(times_s)))
+    axes.plot(times_s, smooth, label=arm.tick_label, **line_look(arm, len(series)))
+
+
+def running_mean(
+    times_s: NDArray[np.float64], values: NDArray[np.float64], *, window_s: float
+) -> NDArray[np.float64]:
+    """Return the mean over a window around each time, by time; shorter at both ends.
+
+    times_s: rising; values: each holds until the next time.
+    """
+    if not window_s > 0:
+        return values
+    sums = np.concatenate(([0.0], np.cumsum(values[:-1] * np.diff(times_s))))
+    first = np.maximum(times_s - window_s / 2, times_s[0])
+    last = np.minimum(times_s + window_s / 2, times_s[-1])
+    return (np.interp(last, times_s, sums) - np.interp(first, times_s, sums)) / (last - first)
 
 
 def _draw_runs(axes: Axes, arms: list[Arm], holes: Frame) -> None:
