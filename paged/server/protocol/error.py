@@ -150,10 +150,11 @@ def malformed(found: Sequence[Any]) -> ApiError:
     return ApiError(f"{place[0]}: {first['msg']}", param=place[0])
 
 
-async def _on_http_error(_request: Request, error: Exception) -> Response:
+async def _on_http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         return api_error(error).response()
-    response = ApiError(str(error.detail), status=error.status_code).response()
+    asked = f"{request.method} {request.url.path:.200}"
+    response = ApiError(f"{asked}: {error.detail}", status=error.status_code).response()
     response.headers.update(error.headers or {})
     return response
 

@@ -31,7 +31,9 @@ def test_errors_of_the_framework_have_openais_form(
 ) -> None:
     answer = client.request(method, path)
     assert answer.status_code == status
-    assert answer.json()["error"]["code"] == status
+    error = answer.json()["error"]
+    assert error["code"] == status
+    assert error["message"].startswith(f"{method} {path}: ")
     if status == 405:
         assert answer.headers["allow"]
 
