@@ -65,7 +65,9 @@ class LimitsMiddleware:
                 status=431,
             )
         for name, value in headers:
-            if name == b"content-length" and int(value) > self._limits.max_body_bytes:
+            # careful: Python reads no number of more than 4300 digits, zeros or not.
+            num_body_bytes = int(value.lstrip(b"0") or b"0") if name == b"content-length" else 0
+            if num_body_bytes > self._limits.max_body_bytes:
                 raise self._too_large()
 
     async def _body(self, receive: Receive) -> bytes | None:

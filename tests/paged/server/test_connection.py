@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from paged.server.connection import REFUSAL
 from paged.server.limits import Limits
+from tests.helpers.held import held
 from tests.helpers.live_server import LiveServer, live_server
 
 MOST_BYTES = 3000
@@ -112,3 +114,86 @@ def test_what_is_no_http_is_400_and_the_server_lives(
         connection.sendall(request_bytes)
         assert _all(connection).startswith(b"HTTP/1.1 400")
     assert narrow.client.get("/health").status_code == 200
+
+
+def test_a_length_may_begin_with_zeros(server: LiveServer) -> None:
+    length = b"Content-Length: " + b"0" * 5000 + b"15\r\nConnection: close\r\n"
+    with _connected(server) as connection:
+        connection.sendall(_posted(b"/tokenize", b'{"prompt": "a"}', length))
+        assert _all(connection).startswith(b"HTTP/1.1 200")
+
+
+def _posted(path: bytes, body: bytes, fields: bytes = b"") -> bytes:
+    """Return a request; its length unless the fields have it."""
+    if b"Content-Length" not in fields:
+        fields += b"Content-Length: %d\r\n" % len(body)
+    head = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" % path
+    return head + fields + b"\r\n" + body
+
+
+LONG = _posted(b"/v1/completions", b'{"prompt": "hello", "max_tokens": 80, "ignore_eos": true}')
+HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("behind", [HEALTH, LONG * 50])
+def test_a_client_that_leaves_while_requests_wait_ends_the_one_that_runs(
+    server: LiveServer, behind: bytes
+) -> None:
+    with held(server):
+        with _connected(server) as connection:
+            connection.sendall(LONG + behind)
+            _wait_until(lambda: server.service.num_open_requests == 1)
+        # The engine stands still: nothing but leaving can end it.
+        _wait_until(lambda: server.service.num_open_requests == 0)
+    server.wait_until_empty()
+
+
+def test_nothing_is_said_in_the_midst_of_an_answer(server: LiveServer) -> None:
+    for nonsense in (b"\0\r\n\r\n", HEALTH + b"GET /\0"):
+        with held(server), _connected(server) as connection:
+            connection.sendall(LONG)
+            _wait_until(lambda: server.service.num_open_requests == 1)
+            connection.sendall(nonsense)
+            assert _all(connection) == b""
+    server.wait_until_empty()
+
+
+def test_what_waits_behind_a_request_is_bounded(server: LiveServer) -> None:
+    with held(server), _connected(server) as connection:
+        connection.sendall(LONG + HEALTH)
+        _wait_until(lambda: server.service.num_open_requests == 1)
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            connection.sendall(HEALTH * 1_000_000)
+        _wait_until(lambda: server.service.num_open_requests == 0)
+    server.wait_until_empty()
+
+
+def test_who_asks_for_another_protocol_gets_this_one(server: LiveServer) -> None:
+    upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n"
+    asked = _posted(b"/tokenize", b'{"prompt": "a"}', upgrade)
+    last = HEALTH.replace(b"Host", b"Connection: close\r\nHost")
+    with _connected(server) as connection:
+        connection.sendall(asked * 3 + last)
+        answers = _all(connection)
+    assert answers.count(b"HTTP/1.1 200") == 4
+    assert answers.count(b'"count":2') == 3
+
+
+@pytest.mark.parametrize("fields", [b"", b"Connection: close\r\n"])
+def test_who_takes_nothing_of_an_answer_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, fields: bytes
+) -> None:
+    monkeypatch.setattr("paged.server.connection.NUM_STALLED", 1)
+    body = b'{"prompt": "%b"}' % (b"a" * 7_000_000)
+    with live_server(limits=Limits(keep_alive_s=1)) as running, _connected(running) as connection:
+        connection.sendall(_posted(b"/tokenize", body, fields))
+        _wait_until(lambda: len(running.runner.server_state.connections) == 1)
+        _wait_until(lambda: not running.runner.server_state.connections)
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it has not come to that")
