@@ -145,7 +145,8 @@ def _add_scheduling(parser: ArgumentParser) -> None:
         "--max-num-batched-tokens",
         type=int,
         metavar="N",
-        help="token budget of a step (default: %(default)s)",
+        help="token budget of a step (default: 2048 on a GPU and 256 on a CPU, or --max-num-seqs"
+        " if that is more)",
     )
     scheduling.add_argument(
         "--scheduling-policy",

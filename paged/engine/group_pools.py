@@ -54,7 +54,7 @@ def _most_blocks(options: LLMConfig, window: int) -> int:
     """
     block_size = options.block_size
     each = most_window_blocks(window, block_size=block_size, num_step_tokens=block_size)
-    return options.max_num_seqs * each + -(-options.max_num_batched_tokens // block_size)
+    return options.max_num_seqs * each + -(-options.num_step_tokens // block_size)
 
 
 def _saved_blocks(config: ModelConfig, windows: list[int | None], saved: list[int]) -> int:

@@ -30,6 +30,10 @@ KV_CACHE_DTYPES = (*DTYPES, "float8_e4m3fn")
 MAX_NUM_SEQS = 2**16
 """Far above any server: tables of rows are made at the start, and a larger number is a slip."""
 
+GPU_STEP_TOKENS = 2048
+CPU_STEP_TOKENS = 256
+"""Token budget of a step: on a CPU those of half a second, in which no sequence gets its next."""
+
 # Blocks, tokens and threads are int32 in arrays and kernels.
 _INTEGERS: Limits = {
     "block_size": (1, MAX_INT32),
@@ -50,7 +54,7 @@ _TEXTS = (
 _OPTIONAL = {
     *("device", "quantization", "num_gpu_blocks_override", "kv_cache_memory_bytes"),
     *("num_host_blocks", "swap_space_bytes", "max_model_len", "num_threads", "chat_template"),
-    "record",
+    *("max_num_batched_tokens", "record"),
 }
 
 
@@ -73,6 +77,8 @@ class LLMConfig:
         as the pool has with preemption by swap. Both need the allocator paged.
     swap_space_bytes: the same in bytes; num_host_blocks decides where both are given.
     max_model_len: most tokens of a sequence; None is what the model allows.
+    max_num_batched_tokens: token budget of a step; None is 2048 on a GPU and 256 on a CPU, or
+        max_num_seqs if that is more.
     enable_prefix_caching: None caches where the allocator can.
     kernels: operation to variant, as for `paged.use_kernel`.
     num_threads: threads of host kernels; None is the physical cores.
@@ -97,7 +103,7 @@ class LLMConfig:
     swap_space_bytes: int | None = None
     max_model_len: int | None = None
     max_num_seqs: int = 256
-    max_num_batched_tokens: int = 2048
+    max_num_batched_tokens: int | None = None
     allocator: str = "paged"
     policy: str = "fcfs"
     preemption: str = "recompute"
@@ -150,11 +156,20 @@ class LLMConfig:
             if is_wanted:
                 raise ConfigError(f"{name} needs the allocator paged, got {self.allocator}")
 
+    @property
+    def num_step_tokens(self) -> int:
+        """Token budget of a step; without a device that of a CPU."""
+        if self.max_num_batched_tokens is not None:
+            return self.max_num_batched_tokens
+        is_gpu = self.device is not None and self.device.startswith("cuda")
+        # careful: with fewer than sequences, some would wait for the others to end
+        return max(GPU_STEP_TOKENS if is_gpu else CPU_STEP_TOKENS, self.max_num_seqs)
+
     def scheduler_config(self, batching: str) -> SchedulerConfig:
         """Options of the scheduler, for an allocator that batches so."""
         return SchedulerConfig(
             max_num_seqs=self.max_num_seqs,
-            max_num_batched_tokens=self.max_num_batched_tokens,
+            max_num_batched_tokens=self.num_step_tokens,
             policy=self.policy,
             batching=batching,
             preemption=self.preemption,
@@ -196,7 +211,7 @@ class LLMConfig:
             ),
             num_host_blocks=num_host_blocks,
             groups=groups,
-            max_step_tokens=self.max_num_batched_tokens,
+            max_step_tokens=self.num_step_tokens,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from paged.allocator.base import Allocator, Demand
@@ -43,6 +44,7 @@ def make_engine(
         KernelRunError where decode cannot be recorded; RecordingError where batches cannot.
     """
     max_model_len = model.config.max_model_len
+    options = replace(options, device=str(model.device))
     _check_block_size(options.block_size, max_model_len)
     choices = _choices(options)
     num_bytes = block_bytes(model.config, block_size=options.block_size, dtype=model.kv_dtype)
@@ -89,7 +91,7 @@ def _amounts(options: LLMConfig, *, num_blocks: int, block_bytes: int) -> str:
     return (
         f"{num_blocks} KV blocks ({num_blocks * block_bytes:,} bytes), {num_host_blocks} of the"
         f" host ({num_host_blocks * block_bytes:,} bytes), max_num_seqs={options.max_num_seqs}"
-        f" and max_num_batched_tokens={options.max_num_batched_tokens}"
+        f" and max_num_batched_tokens={options.num_step_tokens}"
     )
 
 
@@ -116,7 +118,7 @@ def make_executor(
         model.params,
         pools,
         max_rows=options.max_num_seqs,
-        max_tokens=options.max_num_batched_tokens,
+        max_tokens=options.num_step_tokens,
         eos_ids=model.tokenizer.eos_ids,
         grammars=model.grammars,
         choices=choices,
@@ -139,7 +141,7 @@ def _check_room(
     needed, remedy = -(-length // block_size), f"max_model_len of at most {num_blocks * block_size}"
     windows = [group.window for group in model.config.kv_groups if group.window is not None]
     if allocator.name == "paged" and len(windows) == len(model.config.kv_groups):
-        step = options.max_num_batched_tokens
+        step = options.num_step_tokens
         held = most_window_blocks(max(windows), block_size=block_size, num_step_tokens=step)
         needed, remedy = min(needed, held), f"max_num_batched_tokens below {step}"
     raise ConfigError(

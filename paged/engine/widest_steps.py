@@ -25,8 +25,8 @@ def widest_steps(
     The first draws for as many sequences as may run, in the way that takes the most memory.
     make_executor: is given the pool of the steps.
     """
-    num_seqs = min(options.max_num_seqs, options.max_num_batched_tokens)
-    num_tokens = max(1, min(options.max_num_batched_tokens // num_seqs, max_model_len - 1))
+    num_seqs = min(options.max_num_seqs, options.num_step_tokens)
+    num_tokens = max(1, min(options.num_step_tokens // num_seqs, max_model_len - 1))
     cache = CacheConfig(
         num_blocks=num_seqs * (num_tokens // options.block_size + 1),
         block_size=options.block_size,

@@ -88,7 +88,7 @@ TEXTS = (
 OF_NO_TYPE: list[tuple[str, object]] = [
     *((name, value) for name in INTEGERS for value in (1.5, 16.0, True, "8", float("nan"))),
     *((name, value) for name in TEXTS for value in (5, True, ["auto"], b"auto")),
-    *((name, None) for name in ("block_size", "max_num_seqs", "max_num_batched_tokens", "seed")),
+    *((name, None) for name in ("block_size", "max_num_seqs", "seed")),
     *((name, None) for name in ("model", "dtype", "allocator", "policy", "preemption")),
     *(("gpu_memory_utilization", value) for value in ("a", None, True, 1.5)),
     *(("cuda_graph_sizes", value) for value in (5, "1,2", [1.5], ["a"], [True], [2**31], {1: 2})),
@@ -164,3 +164,23 @@ def test_the_scheduler_gets_its_options() -> None:
     config = options.scheduler_config("static")
     assert (config.max_num_seqs, config.max_num_batched_tokens) == (3, 7)
     assert (config.policy, config.batching) == ("priority", "static")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 256),
+        ({"device": "cpu"}, 256),
+        ({"device": "cuda:1"}, 2048),
+        ({"max_num_seqs": 300}, 300),
+        ({"device": "cuda", "max_num_seqs": 3000}, 3000),
+        ({"device": "cuda", "max_num_batched_tokens": 9}, 9),
+        ({"max_num_batched_tokens": 9}, 9),
+    ],
+)
+def test_the_budget_of_a_step_is_that_of_the_device_and_of_all_sequences(
+    options: dict[str, Any], expected: int
+) -> None:
+    config = LLMConfig(**options)
+    assert config.scheduler_config("continuous").max_num_batched_tokens == expected
+    assert config.cache_config(num_blocks=9, max_model_len=64).max_step_tokens == expected

@@ -56,6 +56,12 @@ def test_the_static_allocator_batches_statically() -> None:
     assert _engine(allocator="static").scheduler.config.batching == "static"
 
 
+@pytest.mark.parametrize("device", [None, "cpu", "cuda"])
+def test_the_budget_is_that_of_the_device_that_the_model_is_on(device: str | None) -> None:
+    engine = _engine(device=device)
+    assert engine.scheduler.config.max_num_batched_tokens == 256
+
+
 @pytest.mark.parametrize("allocator", ["reserved-max", "static"])
 def test_a_pool_that_holds_no_reservation_is_refused(allocator: str) -> None:
     with pytest.raises(
