@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from paged.server.connection import REFUSAL
+from paged.server.connection import REFUSAL, Connection
 from paged.server.limits import Limits
 from tests.helpers.held import held
 from tests.helpers.live_server import LiveServer, live_server
@@ -141,8 +141,11 @@ def test_a_client_that_leaves_while_requests_wait_ends_the_one_that_runs(
 ) -> None:
     with held(server):
         with _connected(server) as connection:
-            connection.sendall(LONG + behind)
+            connection.sendall(LONG)
             _wait_until(lambda: server.service.num_open_requests == 1)
+            connection.sendall(behind)
+            connections = server.runner.server_state.connections
+            _wait_until(lambda: any(isinstance(c, Connection) and c.pipeline for c in connections))
         # The engine stands still: nothing but leaving can end it.
         _wait_until(lambda: server.service.num_open_requests == 0)
     server.wait_until_empty()
