@@ -3,10 +3,14 @@
 // A loop is open from when the caller has described it until its chunks are all claimed. A worker
 // joins by raising the count of the members while the loop is open, so that one that wakes late
 // touches nothing; the caller closes the loop and waits for the members to leave.
+//
+// The system wakes a thread where it last ran, on the caller's CPU too, and moves it away only
+// after as long as a loop takes: a worker leaves by itself.
 #include "pool.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,6 +31,7 @@ struct Loop {
     void* context;
     int64_t num_items;
     int64_t chunk_items;
+    int cpu;  // where the caller began it
 };
 
 struct Pool {
@@ -64,6 +69,18 @@ bool spin_until(const Condition& condition) {
     return false;
 }
 
+// Moves this thread to another of the CPUs that it may use, and lets it use all of them again.
+void leave_cpu(int cpu) {
+    cpu_set_t allowed;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu) return;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    cpu_set_t others = allowed;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) == 0) return;
+    sched_setaffinity(0, sizeof others, &others);
+    sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 void claim_chunks(Pool& in) {
     const Loop loop = in.loop;
     while (true) {
@@ -98,7 +115,10 @@ void leave(Pool& in) {
         }
         seen = in.generation.load();
         if (!join(in)) continue;
-        if (in.num_places.fetch_sub(1) > 0) claim_chunks(in);
+        if (in.num_places.fetch_sub(1) > 0) {
+            leave_cpu(in.loop.cpu);
+            claim_chunks(in);
+        }
         leave(in);
     }
 }
@@ -136,7 +156,7 @@ void run_parallel(int num_threads, int64_t num_items, int64_t chunk_items, Body 
     std::unique_lock<std::mutex> lock(in.caller, std::defer_lock);
     if (num_threads <= 1 || !lock.try_lock()) return body(context, 0, num_items);
     grow(in, num_threads - 1);
-    in.loop = Loop{body, context, num_items, chunk_items};
+    in.loop = Loop{body, context, num_items, chunk_items, sched_getcpu()};
     in.next.store(0, std::memory_order_relaxed);
     in.num_places.store(num_threads - 1, std::memory_order_relaxed);
     in.members.store(kOpen, std::memory_order_release);

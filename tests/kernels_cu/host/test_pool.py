@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from ctypes import c_int, c_int64, c_void_p
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,46 @@ def test_the_child_of_a_fork_has_a_pool_of_its_own() -> None:
     child = os.fork()
     if child == 0:
         right = all(is_right(run(1000)) for _ in range(100))
-        os._exit(0 if right and _num_threads() > 1 else 1)
+        os._exit(0 if right and len(_tasks()) > 1 else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert is_right(run(1000))
 
 
-def _num_threads() -> int:
-    return len(os.listdir("/proc/self/task"))
+def test_a_worker_that_wakes_on_the_cpu_of_its_caller_leaves_it() -> None:
+    own, other, *_ = sorted(os.sched_getaffinity(0)) * 2
+    if own == other:
+        pytest.skip("a worker has nowhere to go on one CPU")
+    run = probe(2)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if _does_worker_leave(run, own, other) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def _does_worker_leave(run: Any, own: int, other: int) -> bool:
+    """Wake the only worker on the caller's CPU, and see where it ends: the system may move it too.
+
+    Of 40 times that is 37, and 0 to 2 where only the system does.
+    """
+    os.sched_setaffinity(0, {own})
+    run(1000)
+    (worker,) = _tasks() - {threading.get_native_id()}
+    num_left = 0
+    for _ in range(40):
+        os.sched_setaffinity(worker, {own})
+        os.sched_setaffinity(worker, {own, other})
+        threading.Event().wait(0.002)
+        num_left += is_right(run(500_000)) and _last_cpu(worker) == other
+    return num_left >= 20 and os.sched_getaffinity(worker) == {own, other}
+
+
+def _tasks() -> set[int]:
+    return {int(task) for task in os.listdir("/proc/self/task")}
+
+
+def _last_cpu(task: int) -> int:
+    """Read field 39 of a thread's state: the second has blanks and ends in a parenthesis."""
+    return int(Path(f"/proc/self/task/{task}/stat").read_text().rpartition(")")[2].split()[36])
 
 
 def test_idle_workers_sleep() -> None:
