@@ -12,7 +12,7 @@ from model_zoo.loading.files import resolve
 from model_zoo.loading.load_tokenizer import load_tokenizer
 from model_zoo.loading.tokenizer import Tokenizer
 from paged.engine.engine import Engine
-from paged.engine.llm_config import LLMConfig
+from paged.engine.llm_config import GPU_STEP_TOKENS, LLMConfig
 from paged.engine.loaded_model import LoadedModel, load_model
 from paged.engine.model_engine import make_engine
 from paged.engine.simulated import SimulatedExecutor
@@ -65,8 +65,16 @@ class PacedExecutor:
 
 
 def paced_options(model: str) -> LLMConfig:
-    """Return options of every engine here: a pool for 64 streams, and some to spare."""
-    return LLMConfig(model=model, device="cpu", num_gpu_blocks_override=NUM_BLOCKS)
+    """Return options of every engine here: a pool for 64 streams, and some to spare.
+
+    The budget of a step is a GPU's: nothing is computed, and prompts need not wait.
+    """
+    return LLMConfig(
+        model=model,
+        device="cpu",
+        num_gpu_blocks_override=NUM_BLOCKS,
+        max_num_batched_tokens=GPU_STEP_TOKENS,
+    )
 
 
 def paced_model(name: str) -> LoadedModel:

@@ -8,12 +8,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from paged.server.auth import AuthMiddleware
 from paged.server.config import ServerConfig
-from paged.server.event_stream import StreamsMiddleware
 from paged.server.intake import Intake
 from paged.server.limits import LimitsMiddleware
 from paged.server.protocol.error import ERROR_RESPONSES, add_error_handlers
@@ -29,6 +28,7 @@ from paged.server.routes import (
     tokenize,
 )
 from paged.server.service import EngineService
+from paged.server.short_way import ShortWay
 
 ROUTERS = (
     *(completions.router, chat.router, models.router, tokenize.router, health.router),
@@ -58,7 +58,6 @@ def create_app(service: EngineService, config: ServerConfig) -> FastAPI:
     app = FastAPI(
         title="paged",
         lifespan=lifespan,
-        middleware=_middleware(config),
         docs_url=None,
         redoc_url=None,
     )
@@ -70,6 +69,7 @@ def create_app(service: EngineService, config: ServerConfig) -> FastAPI:
     app.state.created_s = int(time.time())
     add_error_handlers(app)
     add_routes(app)
+    app.middleware_stack = _layered(app.build_middleware_stack(), config)
     return app
 
 
@@ -79,18 +79,18 @@ def add_routes(app: FastAPI) -> None:
         app.include_router(router, responses=ERROR_RESPONSES)
 
 
-def _middleware(config: ServerConfig) -> list[Middleware]:
-    """Return what a request passes, the outermost first."""
-    layers = [Middleware(LimitsMiddleware, limits=config.limits), Middleware(StreamsMiddleware)]
+def _layered(framework: ASGIApp, config: ServerConfig) -> ASGIApp:
+    """Put around the framework what a request passes first, from the inside to the outside."""
+    short_way = ShortWay(framework, [route for router in ROUTERS for route in router.routes])
+    layered: ASGIApp = LimitsMiddleware(short_way, config.limits)
     if config.api_keys:
-        layers.insert(0, Middleware(AuthMiddleware, keys=config.api_keys))
-    if config.allowed_origins:
-        # Outside of keys: a browser asks for permission without one.
-        cors = Middleware(
-            CORSMiddleware,
-            allow_origins=config.allowed_origins,
-            allow_methods=["*"],
-            allow_headers=["*"],
-        )
-        layers.insert(0, cors)
-    return layers
+        layered = AuthMiddleware(layered, config.api_keys)
+    if not config.allowed_origins:
+        return layered
+    # Outside of keys: a browser asks for permission without one.
+    return CORSMiddleware(
+        layered,
+        allow_origins=config.allowed_origins,
+        allow_methods=["*"],
+        allow_headers=["*"],
+    )

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from paged.errors import PagedError
 from paged.server.disconnect import Waiting
@@ -18,7 +18,17 @@ from paged.server.submission import Submission
 
 _log = logging.getLogger("paged.server")
 
-_STREAM = "paged.stream"
+# No intermediary may hold events back.
+_HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+}
+_START = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()],
+}
 
 Submit = Callable[[], Coroutine[Any, Any, Submission]]
 """Sends requests to the engine. What it raises is raised before anything was sent."""
@@ -37,10 +47,6 @@ class EventStream(Response):
         *,
         write_timeout_s: float,
     ) -> None:
-        # No intermediary may hold events back.
-        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-        super().__init__(headers=headers, media_type="text/event-stream")
-        del self.headers["content-length"]
         self._submit = submit
         self._events = events
         self._write_timeout_s = write_timeout_s
@@ -49,8 +55,12 @@ class EventStream(Response):
         self._timer: asyncio.TimerHandle | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Leave it to `StreamsMiddleware`. Mutates: scope."""
-        scope[_STREAM] = self
+        """Send it, or what the engine says against it."""
+        try:
+            await self.run(receive, send)
+        except (ApiError, PagedError) as error:
+            # Only `submit` raises them, before anything is sent.
+            await api_error(error).response()(scope, receive, send)
 
     async def run(self, receive: Receive, send: Send) -> None:
         """Send all of it, or as much as somebody reads. Raises: what `submit` raises."""
@@ -63,12 +73,7 @@ class EventStream(Response):
                     self._timer.cancel()
 
     async def _send(self, submission: Submission, send: Send) -> None:
-        start = {
-            "type": "http.response.start",
-            "status": self.status_code,
-            "headers": self.raw_headers,
-        }
-        await send(start)
+        await send(_START)
         async with aclosing(self._events(submission)) as events:
             async for event in events:
                 self._is_sending = True
@@ -89,25 +94,3 @@ class EventStream(Response):
             return
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(self._write_timeout_s, self._watch, waiting, num_sent)
-
-
-class StreamsMiddleware:
-    """Runs the streams that routes answer with, when the routes and all around them have ended.
-
-    Each event would pass all layers otherwise, twice: when its stream wakes up and when it is sent.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        await self._app(scope, receive, send)
-        stream: EventStream | None = scope.pop(_STREAM, None)
-        if stream is None:
-            return
-        try:
-            await stream.run(receive, send)
-        except (ApiError, PagedError) as error:
-            # Only `submit` raises them, before anything is sent.
-            await api_error(error).response()(scope, receive, send)

@@ -27,20 +27,21 @@ class Submission:
         self._num_running = [sampling_of(request).n for request in requests]
         self._give_up = give_up
         self._ready: list[IndexedDelta] = []
-        self._wake = asyncio.Event()
+        # Set where somebody waits for more.
+        self._wake: asyncio.Future[None] | None = None
         self._error: Exception | None = None
 
     def push(self, index: int, delta: OutputDelta) -> bool:
         """Take what a step added to a request; say whether that was the last of it."""
         self._ready.append((index, delta))
         self._num_running[index] -= delta.reason is not None
-        self._wake.set()
+        self._call_reader()
         return self._num_running[index] == 0
 
     def fail(self, error: Exception) -> None:
         """Let the reader know that nothing more comes."""
         self._error = error
-        self._wake.set()
+        self._call_reader()
 
     async def pieces(self) -> list[IndexedDelta] | None:
         """Wait for more and return what has come since; None once every sequence has ended.
@@ -49,12 +50,18 @@ class Submission:
         """
         if not self._ready and not any(self._num_running):
             return None
-        await self._wake.wait()
-        self._wake.clear()
+        if not self._ready and self._error is None:
+            # An `asyncio.Event` takes several times as long, for each token of each stream.
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
         if self._error is not None:
             raise self._error
         ready, self._ready = self._ready, []
         return ready
+
+    def _call_reader(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
 
     async def __aenter__(self) -> Submission:
         return self

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
+from functools import cached_property
 from json.encoder import encode_basestring as _encode_text
 from typing import Any
 
@@ -52,8 +53,6 @@ class Answer:
             "created": int(time.time()),
             "model": model,
         }
-        # Every event begins with it; its last brace is left out.
-        self._opened_head = _encode(self._head)[:-1]
         # By choice: what is before and after the text in an event that adds nothing else.
         self._frames: dict[int, tuple[str, str]] = {}
         self._has_frames = not (body.return_token_ids or body.repeats_usage)
@@ -63,8 +62,8 @@ class Answer:
         pieces: list[list[Piece]] = [[] for _ in self._choices]
         while (batch := await submission.pieces()) is not None:
             for index, delta in batch:
-                choice, piece = self._take(submission, index, delta)
-                pieces[choice.index].append(piece)
+                choice = self._choice(submission, index, delta)
+                pieces[choice.index].append(choice.push(submission.streams[index], delta))
         num_each = len(self._choices) // len(submission.streams)
         choices = [
             self._form.choice(index, joined(each), submission.streams[index // num_each])
@@ -97,12 +96,14 @@ class Answer:
 
     def _added(self, submission: Submission, index: int, delta: OutputDelta) -> str:
         """Return the events that tell of a delta."""
-        choice, piece = self._take(submission, index, delta)
-        if self._has_frames and piece.is_plain:
+        choice = self._choice(submission, index, delta)
+        text = choice.push_text(delta) if self._has_frames else ""
+        if text:
             frame = self._frames.get(choice.index)
             if frame is None:
                 frame = self._frames[choice.index] = self._frame(submission, index, choice)
-            return f"{frame[0]}{_encode_text(piece.text)}{frame[1]}"
+            return f"{frame[0]}{_encode_text(text)}{frame[1]}"
+        piece = choice.push(submission.streams[index], delta)
         chunks = self._form.chunks(choice.index, piece, submission.streams[index])
         return "".join([self._event([chunk], submission) for chunk in chunks])
 
@@ -114,12 +115,17 @@ class Answer:
         before, _, after = self._event([chunk], submission).rpartition(_encode_text(_PLACEHOLDER))
         return before, after
 
-    def _take(self, submission: Submission, index: int, delta: OutputDelta) -> tuple[Choice, Piece]:
+    def _choice(self, submission: Submission, index: int, delta: OutputDelta) -> Choice:
+        """Return the choice that a delta is for. Raises: ApiError for one that has failed."""
         if delta.error is not None:
             raise api_error(delta.error)
         num_each = len(self._choices) // len(submission.streams)
-        choice = self._choices[index * num_each + delta.sequence_index]
-        return choice, choice.push(submission.streams[index], delta)
+        return self._choices[index * num_each + delta.sequence_index]
+
+    @cached_property
+    def _opened_head(self) -> str:
+        """What every event begins with: the head but for its last brace."""
+        return _encode(self._head)[:-1]
 
     def _event(
         self, choices: list[dict[str, Any]], submission: Submission, *, has_usage: bool = False

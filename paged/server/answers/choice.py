@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from model_zoo.loading.tokenizer import Tokenizer
 from paged.engine.detokenizer import Detokenizer
@@ -40,7 +41,19 @@ class Choice:
         self._options = options
         self._echo = echo
         self._tokenizer = tokenizer
-        self._detokenizer = Detokenizer(tokenizer, skip_special_tokens=options.skips_special_tokens)
+
+    def push_text(self, delta: OutputDelta) -> str:
+        """Take what adds text and nothing else that a client may see, but for token ids.
+
+        Return the text; nothing is taken and returned where a delta is for `push`.
+        """
+        options = self._options
+        has_more = delta.reason is not None or self._echo is not None
+        if has_more or options.has_logprobs or not options.has_output:
+            return ""
+        if delta.text:
+            self.num_output_tokens += len(delta.tokens)
+        return delta.text
 
     def push(self, stream: RequestStream, delta: OutputDelta) -> Piece:
         """Take what a step added; the first piece begins with the prompt if that is shown."""
@@ -65,6 +78,12 @@ class Choice:
             reason=reason,
             stopped_by=delta.stopped_by if self._options.has_output else None,
         )
+
+    @cached_property
+    def _detokenizer(self) -> Detokenizer:
+        """What gives tokens their texts, for those who ask for each of them."""
+        skips = self._options.skips_special_tokens
+        return Detokenizer(self._tokenizer, skip_special_tokens=skips)
 
     def _prompt_entries(self, stream: RequestStream) -> list[TokenEntry]:
         tokens: list[int] = stream.request.prompt_tokens.tolist()

@@ -35,11 +35,6 @@ class Piece:
     reason: FinishReason | None = None
     stopped_by: str | int | None = None
 
-    @property
-    def is_plain(self) -> bool:
-        """Say whether it adds text and nothing else that a client may see, but for token ids."""
-        return bool(self.text) and self.entries is None and self.reason is None
-
 
 def joined(pieces: Sequence[Piece]) -> Piece:
     """Return all pieces of a choice, at least one, as one."""

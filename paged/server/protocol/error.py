@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -108,33 +108,37 @@ def api_error(error: BaseException, names: Mapping[str, str] | None = None) -> A
 
 
 @contextmanager
-def api_errors(names: Mapping[str, str]) -> Generator[None, None, None]:
-    """Turn what the library refuses inside the block into an ApiError, as `api_error` does."""
+def api_errors(names: Callable[[], Mapping[str, str]]) -> Generator[None, None, None]:
+    """Turn what the library refuses inside the block into an ApiError, as `api_error` does.
+
+    names: makes those of `api_error`, which most requests do not need.
+    """
     try:
         yield
     except PagedError as error:
-        raise api_error(error, names) from error
+        raise api_error(error, names()) from error
 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Let an application answer every error with this body. Mutates: app."""
-    for kind in (ApiError, PagedError):
+    for kind in (ApiError, PagedError, RequestValidationError):
         app.add_exception_handler(kind, _on_error)
-    app.add_exception_handler(RequestValidationError, _on_malformed)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_bug)
 
 
 async def _on_error(_request: Request, error: Exception) -> Response:
+    return error_response(error)
+
+
+def error_response(error: Exception) -> Response:
+    """Return the answer to a request that failed; what is the server's fault is logged."""
+    if isinstance(error, RequestValidationError):
+        return malformed(error.errors()).response()
     answer = api_error(error)
     if answer.status == 500:
         _log.error("a request failed", exc_info=error)
     return answer.response()
-
-
-async def _on_malformed(_request: Request, error: Exception) -> Response:
-    found: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else []
-    return malformed(found).response()
 
 
 def malformed(found: Sequence[Any]) -> ApiError:

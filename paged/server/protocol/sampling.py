@@ -78,7 +78,6 @@ class SamplingFields(GrammarFields):
     return_tokens_as_token_ids: bool | None = None
     user: str | None = None
 
-    @property
     def api_names(self) -> Mapping[str, str]:
         """Names of fields by what sampling parameters call them, where these differ."""
         return {**self.names, **self.grammar_names}
@@ -125,9 +124,9 @@ class SamplingFields(GrammarFields):
 
         Raises: ConfigError, its text starting with the field's name; ApiError.
         """
-        given = {name: getattr(self, name) for name in _SAME}
+        given: dict[str, Any] = {name: getattr(self, name) for name in _SAME}
         given |= {"logprobs": logprobs, "prompt_logprobs": prompt_logprobs}
-        given["grammar"] = self.grammar()
+        given["grammar"] = None if self.grammar_field is None else self.grammar()
         if self.logit_bias is not None:
             given["logit_bias"] = _biases(self.logit_bias)
         # As vLLM and llama.cpp have it.

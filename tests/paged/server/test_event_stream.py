@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paged.errors import RequestRefused
-from paged.server.event_stream import EventStream, StreamsMiddleware
+from paged.server.event_stream import EventStream
 
 
 class Block:
@@ -120,37 +120,17 @@ def test_a_reader_that_leaves_before_the_engine_has_answered_gets_nothing() -> N
     assert ended == ["given up"]
 
 
-def _answered_by(stream: EventStream) -> list[Any]:
-    """Let an application answer with a stream; return what was sent, and by whom."""
+def test_what_the_engine_refuses_is_the_answer() -> None:
     sent: list[Any] = []
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        async def wrapped(message: Any) -> None:
-            await send(message | {"by": "app"})
-
-        await stream(scope, receive, wrapped)
+    async def submit() -> Any:
+        raise RequestRefused("no")
 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "headers": []}
-    asyncio.run(StreamsMiddleware(app)(scope, _never, send))
-    return sent
-
-
-def test_a_stream_passes_by_what_is_around_its_route() -> None:
-    async def submit() -> Any:
-        return Block()
-
-    sent = _answered_by(EventStream(submit, lambda _: _events(), write_timeout_s=1.0))
-    assert len(sent) == 4
-    assert not any("by" in message for message in sent)
-
-
-def test_what_the_engine_refuses_is_an_answer_of_the_middleware() -> None:
-    async def submit() -> Any:
-        raise RequestRefused("no")
-
-    head, body = _answered_by(EventStream(submit, lambda _: _events(), write_timeout_s=1.0))
+    stream = EventStream(submit, lambda _: _events(), write_timeout_s=1.0)
+    asyncio.run(stream({"type": "http", "headers": []}, _never, send))
+    head, body = sent
     assert head["status"] == 400
     assert b"no" in body["body"]

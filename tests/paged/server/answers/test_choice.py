@@ -52,6 +52,30 @@ def test_a_piece_is_what_the_step_added() -> None:
     assert choice.num_output_tokens == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "echo", "ends", "text"),
+    [
+        (ChoiceOptions(), None, None, "a"),
+        (ChoiceOptions(), "hi", None, ""),
+        (ChoiceOptions(), None, FinishReason.STOP, ""),
+        (ChoiceOptions(has_logprobs=True), None, None, ""),
+        (ChoiceOptions(has_output=False), None, None, ""),
+    ],
+)
+def test_text_alone_is_taken_where_there_is_no_more(
+    options: ChoiceOptions, echo: str | None, ends: FinishReason | None, text: str
+) -> None:
+    choice = Choice(0, ByteTokenizer(), options, echo=echo)
+    assert choice.push_text(_delta([97], "a", ends=ends)) == text
+    assert choice.num_output_tokens == len(text)
+
+
+def test_a_token_without_text_is_no_text_alone() -> None:
+    choice = Choice(0, ByteTokenizer(), ChoiceOptions())
+    assert choice.push_text(_delta([97], "")) == ""
+    assert choice.num_output_tokens == 0
+
+
 def test_the_first_piece_begins_with_the_prompt() -> None:
     choice = Choice(0, ByteTokenizer(), ChoiceOptions(has_logprobs=True), echo="hi")
     first = choice.push(_stream(), _delta([97], "a"))
