@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import signal
 import socket
 import ssl
@@ -22,6 +23,13 @@ from paged.server.banner import banner
 from paged.server.config import ServerConfig
 from paged.server.connection import Connection
 from paged.server.service import EngineService
+
+_log = logging.getLogger("paged.server")
+
+LAST_WORDS_S = 1.0
+"""For clients to read that their request is given up."""
+MOST_LATE_S = 15
+"""For all that is done once the time to drain is over; a step has ten seconds to end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +107,7 @@ class Runner(uvicorn.Server):
                 proxy_headers=False,
                 h11_max_incomplete_event_size=limits.max_header_bytes,
                 timeout_keep_alive=limits.keep_alive_s,
-                timeout_graceful_shutdown=limits.drain_timeout_s,
+                timeout_graceful_shutdown=limits.drain_timeout_s + MOST_LATE_S,
                 ssl_keyfile=listen.ssl_keyfile,
                 ssl_certfile=listen.ssl_certfile,
             )
@@ -107,6 +115,7 @@ class Runner(uvicorn.Server):
         self._service = service
         self._name = config.model_name
         self._listen = listen
+        self._drain_timeout_s = limits.drain_timeout_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""
@@ -114,6 +123,36 @@ class Runner(uvicorn.Server):
         for bound in sockets or []:
             address = self._listen.address(bound)
             print(await banner(self._service, address=address, name=self._name), flush=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what runs, by an error where it is late or a second Ctrl-C has come."""
+        being_late = asyncio.create_task(self._end_late())
+        await super().shutdown(sockets)
+        being_late.cancel()
+        if self.force_exit:
+            await self._end_all()
+            await self.lifespan.shutdown()
+
+    async def _end_late(self) -> None:
+        await asyncio.sleep(self._drain_timeout_s)
+        _log.warning(
+            "%d requests have not ended within %g s and are given up",
+            self._service.num_open_requests,
+            self._drain_timeout_s,
+        )
+        await self._end_all()
+
+    async def _end_all(self) -> None:
+        """Let all know who wait, then cut off who does not read that."""
+        await self._service.stop()
+        await self._wait_for_tasks()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await self._wait_for_tasks()
+
+    async def _wait_for_tasks(self) -> None:
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=LAST_WORDS_S)
 
 
 def run_server(

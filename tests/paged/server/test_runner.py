@@ -6,16 +6,19 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from paged.errors import ConfigError
+from paged.errors import ConfigError, EngineStopped
+from paged.server.limits import Limits
 from paged.server.runner import Listen
-from tests.helpers.live_server import live_server
+from tests.helpers.live_server import LiveServer, live_server
 
 
 def test_a_free_port_is_taken_and_named() -> None:
@@ -100,6 +103,64 @@ def test_it_says_when_it_is_ready_and_ends_what_has_begun(
             server.runner.should_exit = True
             *_, last, _ = lines
         assert last == "data: [DONE]"
+
+
+@pytest.mark.parametrize("is_forced", [False, True])
+def test_what_does_not_end_in_time_ends_in_an_error(
+    is_forced: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = {"prompt": "a", "max_tokens": 80, "ignore_eos": True, "stream": True}
+    late: list[httpx.Response] = []
+    with live_server(limits=Limits(drain_timeout_s=60 * is_forced)) as server, _Hold() as hold:
+        waiting = threading.Thread(target=lambda: late.append(_post_alone(server.url, body)))
+        with server.client.stream("POST", "/v1/completions", json=body) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            hold.hold(server)
+            waiting.start()
+            while server.service.num_open_requests < 2:
+                time.sleep(0.01)
+            server.runner.force_exit = is_forced
+            server.runner.should_exit = True
+            *_, error, _, last, _ = lines
+        waiting.join()
+    assert "it is being stopped" in error
+    assert last == "data: [DONE]"
+    assert late[0].status_code == 503
+    assert "Retry-After" in late[0].headers
+    assert "Traceback" not in caplog.text
+    assert "ASGI" not in caplog.text
+
+
+class _Hold:
+    """An engine that stands still until the end of the block, though it is stopped."""
+
+    def __init__(self) -> None:
+        self._free = threading.Event()
+        self._holding: threading.Thread | None = None
+
+    def hold(self, server: LiveServer) -> None:
+        held = threading.Event()
+
+        def hold() -> None:
+            with suppress(EngineStopped):
+                server.ask(lambda _: (held.set(), self._free.wait(30)))
+
+        self._holding = threading.Thread(target=hold)
+        self._holding.start()
+        held.wait(30)
+
+    def __enter__(self) -> _Hold:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._free.set()
+        if self._holding is not None:
+            self._holding.join()
+
+
+def _post_alone(url: str, body: dict[str, Any]) -> httpx.Response:
+    return httpx.post(f"{url}/v1/completions", json=body | {"stream": False}, timeout=60)
 
 
 def test_no_header_tells_what_serves() -> None:
