@@ -5,7 +5,7 @@
 // touches nothing; the caller closes the loop and waits for the members to leave.
 //
 // The system wakes a thread where it last ran, on the caller's CPU too, and moves it away only
-// after as long as a loop takes: a worker leaves by itself.
+// after as long as a loop takes: the caller sends such workers elsewhere.
 #include "pool.h"
 
 #include <linux/futex.h>
@@ -31,12 +31,25 @@ struct Loop {
     void* context;
     int64_t num_items;
     int64_t chunk_items;
-    int cpu;  // where the caller began it
+};
+
+struct Pool;
+
+struct Worker {
+    Pool* pool;
+    Worker* next;
+    // Where it last was idle; negative until it has an id.
+    std::atomic<int> cpu{-1};
+    pid_t id = 0;
+    // Set where it is kept off a CPU: what it may use apart from that.
+    std::atomic<bool> is_sent{false};
+    cpu_set_t allowed{};
 };
 
 struct Pool {
     std::mutex caller;
     int num_workers = 0;
+    Worker* workers = nullptr;
     Loop loop{};
     alignas(kCacheLineBytes) std::atomic<int64_t> next{0};
     // Whether the loop is open, and how many workers are in it.
@@ -69,16 +82,24 @@ bool spin_until(const Condition& condition) {
     return false;
 }
 
-// Moves this thread to another of the CPUs that it may use, and lets it use all of them again.
-void leave_cpu(int cpu) {
-    cpu_set_t allowed;
-    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu) return;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+// Has a worker that would wake on a CPU do so on another one, if it may.
+void send_from(int cpu, Worker& worker) {
+    if (worker.cpu.load(std::memory_order_acquire) != cpu || cpu >= CPU_SETSIZE) return;
+    if (worker.is_sent.load(std::memory_order_acquire)) return;
+    cpu_set_t& allowed = worker.allowed;
+    if (sched_getaffinity(worker.id, sizeof allowed, &allowed) != 0) return;
     cpu_set_t others = allowed;
     CPU_CLR(cpu, &others);
     if (CPU_COUNT(&others) == 0) return;
-    sched_setaffinity(0, sizeof others, &others);
-    sched_setaffinity(0, sizeof allowed, &allowed);
+    sched_setaffinity(worker.id, sizeof others, &others);
+    worker.is_sent.store(true, std::memory_order_release);
+}
+
+// Lets a worker that was sent use all CPUs again.
+void arrive(Worker& worker) {
+    if (!worker.is_sent.load(std::memory_order_acquire)) return;
+    sched_setaffinity(0, sizeof worker.allowed, &worker.allowed);
+    worker.is_sent.store(false, std::memory_order_release);
 }
 
 void claim_chunks(Pool& in) {
@@ -104,9 +125,12 @@ void leave(Pool& in) {
     if (in.members.fetch_sub(1, std::memory_order_acq_rel) == 1) wake(in.members, 1);
 }
 
-[[noreturn]] void work(Pool& in) {
+[[noreturn]] void work(Worker& self) {
+    Pool& in = *self.pool;
     uint32_t seen = 0;
+    self.id = static_cast<pid_t>(syscall(SYS_gettid));
     while (true) {
+        self.cpu.store(sched_getcpu(), std::memory_order_release);
         const auto has_changed = [&] { return in.generation.load() != seen; };
         if (!spin_until(has_changed)) {
             in.num_asleep.fetch_add(1);
@@ -114,17 +138,15 @@ void leave(Pool& in) {
             in.num_asleep.fetch_sub(1);
         }
         seen = in.generation.load();
+        arrive(self);
         if (!join(in)) continue;
-        if (in.num_places.fetch_sub(1) > 0) {
-            leave_cpu(in.loop.cpu);
-            claim_chunks(in);
-        }
+        if (in.num_places.fetch_sub(1) > 0) claim_chunks(in);
         leave(in);
     }
 }
 
-void* start(void* in) {
-    work(*static_cast<Pool*>(in));
+void* start(void* worker) {
+    work(*static_cast<Worker*>(worker));
 }
 
 // Where the system grants no more threads there are fewer workers.
@@ -135,9 +157,14 @@ void grow(Pool& in, int num_workers) {
     // signals are for the threads that Python knows
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
-    while (in.num_workers < num_workers && pthread_create(&thread, nullptr, start, &in) == 0) {
+    for (; in.num_workers < num_workers; ++in.num_workers) {
+        auto* worker = new Worker{&in, in.workers};
+        if (pthread_create(&thread, nullptr, start, worker) != 0) {
+            delete worker;
+            break;
+        }
         pthread_detach(thread);
-        ++in.num_workers;
+        in.workers = worker;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -156,10 +183,14 @@ void run_parallel(int num_threads, int64_t num_items, int64_t chunk_items, Body 
     std::unique_lock<std::mutex> lock(in.caller, std::defer_lock);
     if (num_threads <= 1 || !lock.try_lock()) return body(context, 0, num_items);
     grow(in, num_threads - 1);
-    in.loop = Loop{body, context, num_items, chunk_items, sched_getcpu()};
+    in.loop = Loop{body, context, num_items, chunk_items};
     in.next.store(0, std::memory_order_relaxed);
     in.num_places.store(num_threads - 1, std::memory_order_relaxed);
     in.members.store(kOpen, std::memory_order_release);
+    const int cpu = sched_getcpu();
+    for (Worker* worker = in.workers; worker != nullptr; worker = worker->next) {
+        send_from(cpu, *worker);
+    }
     in.generation.fetch_add(1);
     if (in.num_asleep.load() > 0) wake(in.generation, num_threads - 1);
     claim_chunks(in);
