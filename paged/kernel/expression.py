@@ -49,7 +49,8 @@ _GLOBALS: dict[str, Any] = {"__builtins__": {}, **FUNCTIONS}
 class Expression:
     """Integer arithmetic over named sizes.
 
-    Operators `+ - * // %`, comparisons, `and or not`, and the functions above.
+    Operators `+ - * // %`, comparisons, `and or not`, and the functions above. Values
+    have 64 bits: symbols that multiply one another would soon take all time and memory.
 
     Raises: KernelSourceError where the text is anything else.
     """
@@ -86,10 +87,21 @@ class Expression:
             return ast.parse(self.text.strip(), mode="eval")
         except SyntaxError as error:
             raise KernelSourceError(f"{self.text!r} is no expression: {error.msg}") from error
+        except RecursionError as error:
+            raise self._too_deep() from error
 
     @cached_property
     def _code(self) -> CodeType:
-        return compile(self._tree, "<size>", "eval")
+        try:
+            return compile(self._tree, "<size>", "eval")
+        except RecursionError as error:
+            raise self._too_deep() from error
+
+    def _too_deep(self) -> KernelSourceError:
+        return KernelSourceError(
+            f"'{self.text:.40}...' nests too deeply, or has too many terms; name parts of it by"
+            f" lines '// paged: symbol'"
+        )
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -107,8 +119,8 @@ class Expression:
 
         Sizes that a trace leaves open (`torch.SymInt`) give such a value.
 
-        Raises: KernelSourceError where a size is unknown, a divisor is zero, or a function is
-            given too few or too many arguments.
+        Raises: KernelSourceError where a size is unknown, a divisor is zero, a function is given
+            too few or too many arguments, or the value takes more than 64 bits.
         """
         try:
             # safe: __post_init__ let only arithmetic over names pass
@@ -120,6 +132,9 @@ class Expression:
             raise KernelSourceError(f"{self.text!r} divides by zero") from error
         except TypeError as error:
             raise KernelSourceError(f"{self.text!r}: {error}") from error
+        # careful: a size that a trace leaves open has no such bound, and is pinned by a comparison
+        if isinstance(value, int) and value.bit_length() >= 64:
+            raise KernelSourceError(f"'{self.text:.40}' takes more than 64 bits")
         return int(value) if isinstance(value, bool) else value
 
 

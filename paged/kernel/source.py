@@ -19,6 +19,7 @@ _INCLUDE = re.compile(
 _DEFINE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+("[^"\n]+"|[A-Za-z_]\w*)', re.MULTILINE)
 
 _NUM_KEPT_TEXTS = 256
+MAX_SOURCE_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,9 +168,15 @@ def _meanings(macro: str, macros: Mapping[str, set[str]]) -> list[str]:
 def read_source(path: Path) -> str:
     """Return the text of a CUDA file, in UTF-8 with or without a byte order mark.
 
-    Raises KernelSourceError where it cannot be read as text.
+    Raises KernelSourceError where it cannot be read as text, or is larger than MAX_SOURCE_BYTES.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(MAX_SOURCE_BYTES + 1)
+        if len(data) > MAX_SOURCE_BYTES:
+            raise KernelSourceError(
+                f"cannot read kernel source {path}: expected at most {MAX_SOURCE_BYTES >> 20} MiB"
+            )
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise KernelSourceError(f"cannot read kernel source {path}: {error}") from error

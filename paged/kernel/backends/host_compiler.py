@@ -23,6 +23,10 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 LIMIT_S = 600.0
 """Some ten times what the largest kernel takes on a busy machine: templates can go on for ever."""
+MEMORY_GIB = 8
+"""Some ten times what the largest kernel takes: texts can grow as they are preprocessed."""
+BOUNDED = f'ulimit -v {MEMORY_GIB << 20}; ulimit -t {LIMIT_S:.0f}; exec "$@"'
+MAX_ERRORS = 20
 
 FLAGS = (
     *("-std=c++17", "-w", "-fPIC", "-march=native"),
@@ -121,7 +125,8 @@ class HostCompiler:
                 (folder / header).write_text(content)
             (folder / "kernel.cpp").write_text(text)
             # Equal texts give equal bytes, wherever they are compiled.
-            flags = (*self.flags, f"-ffile-prefix-map={folder}=.")
+            few = f"-ferror-limit={MAX_ERRORS}" if self.is_clang else f"-fmax-errors={MAX_ERRORS}"
+            flags = (*self.flags, few, f"-ffile-prefix-map={folder}=.")
             done = self.run((*flags, "kernel.cpp", *arguments, "-o", "kernel.so"), folder)
             library = (folder / "kernel.so").read_bytes() if done.returncode == 0 else None
             return library, done.stderr
@@ -156,10 +161,12 @@ class HostCompiler:
         Past the limit it is ended, and has failed.
         """
         command = (*self.command, *arguments)
+        # The limits hold for all that g++ starts, and whatever becomes of this process.
+        bounded = ("sh", "-c", BOUNDED, "sh", *command)
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         # In a group of its own: what g++ has started has to end with it.
         with subprocess.Popen(
-            command, cwd=folder, text=True, errors="replace", process_group=0, **pipes
+            bounded, cwd=folder, text=True, errors="replace", process_group=0, **pipes
         ) as process:
             try:
                 output, messages = process.communicate(timeout=limit_s)

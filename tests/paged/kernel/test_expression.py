@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paged.errors import KernelSourceError
-from paged.kernel.expression import Expression, cdiv, next_pow2
+from paged.kernel.expression import Expression, cdiv, expression, next_pow2
 from tests.helpers.open_sizes import open_size
 
 SIZES = {"num_tokens": 13, "head_dim": 80, "zero": 0}
@@ -103,3 +103,16 @@ def test_next_pow2_is_the_least(value: int) -> None:
     assert power >= value
     assert power & (power - 1) == 0
     assert power // 2 < value
+
+
+@pytest.mark.parametrize("text", ["-" * 5000 + "1", "+".join("1" * 20000)])
+def test_what_nests_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(KernelSourceError, match=r"'.{40}\.\.\.' nests too deeply"):
+        expression(text).evaluate({})
+
+
+def test_values_have_64_bits() -> None:
+    assert expression("n * n").evaluate({"n": 2**31}) == 2**62
+    for text in ("n * n", "-n * n", "n * " * 700 + "n"):
+        with pytest.raises(KernelSourceError, match="takes more than 64 bits"):
+            expression(text).evaluate({"n": 2**32})

@@ -77,6 +77,13 @@ def test_unreadable_files(tmp_path: Path) -> None:
             read_source(tmp_path / name)
 
 
+def test_a_source_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paged.kernel.source.MAX_SOURCE_BYTES", 2**20)
+    (tmp_path / "zeros.cu").symlink_to("/dev/zero")
+    with pytest.raises(KernelSourceError, match=r"zeros.cu: expected at most 1 MiB"):
+        read_source(tmp_path / "zeros.cu")
+
+
 def test_a_header_beside_the_one_that_includes_it_counts(folder: Path) -> None:
     (folder / "a.cuh").write_text('#include "near/d.cuh"\n#include "e.cuh"\n')
     (folder / "e.cuh").write_text("// another of this name\n")
