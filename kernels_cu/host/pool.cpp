@@ -4,8 +4,8 @@
 // joins by raising the count of the members while the loop is open, so that one that wakes late
 // touches nothing; the caller closes the loop and waits for the members to leave.
 //
-// The system wakes a thread where it last ran, on the caller's CPU too, and moves it away only
-// after as long as a loop takes: the caller sends such workers elsewhere.
+// The system may wake a worker on the CPU of the caller that wakes it, where it waits for as long
+// as a loop takes: a worker may use all CPUs but the caller's.
 #include "pool.h"
 
 #include <linux/futex.h>
@@ -41,9 +41,9 @@ struct Worker {
     // Where it last was idle; negative until it has an id.
     std::atomic<int> cpu{-1};
     pid_t id = 0;
-    // Set where it is kept off a CPU: what it may use apart from that.
-    std::atomic<bool> is_sent{false};
-    cpu_set_t allowed{};
+    // The caller's: the CPU it is kept off, what it may use apart from that, and what it was told.
+    int avoided = -1;
+    cpu_set_t allowed{}, told{};
 };
 
 struct Pool {
@@ -82,24 +82,20 @@ bool spin_until(const Condition& condition) {
     return false;
 }
 
-// Has a worker that would wake on a CPU do so on another one, if it may.
-void send_from(int cpu, Worker& worker) {
-    if (worker.cpu.load(std::memory_order_acquire) != cpu || cpu >= CPU_SETSIZE) return;
-    if (worker.is_sent.load(std::memory_order_acquire)) return;
-    cpu_set_t& allowed = worker.allowed;
-    if (sched_getaffinity(worker.id, sizeof allowed, &allowed) != 0) return;
-    cpu_set_t others = allowed;
-    CPU_CLR(cpu, &others);
-    if (CPU_COUNT(&others) == 0) return;
-    sched_setaffinity(worker.id, sizeof others, &others);
-    worker.is_sent.store(true, std::memory_order_release);
-}
-
-// Lets a worker that was sent use all CPUs again.
-void arrive(Worker& worker) {
-    if (!worker.is_sent.load(std::memory_order_acquire)) return;
-    sched_setaffinity(0, sizeof worker.allowed, &worker.allowed);
-    worker.is_sent.store(false, std::memory_order_release);
+// Keeps a worker off a CPU, if it may use others.
+void keep_off(int cpu, Worker& worker) {
+    const int last = worker.cpu.load(std::memory_order_acquire);
+    if (last < 0 || cpu < 0 || cpu >= CPU_SETSIZE) return;
+    if (worker.avoided == cpu && last != cpu) return;
+    worker.avoided = cpu;
+    cpu_set_t now;
+    if (sched_getaffinity(worker.id, sizeof now, &now) != 0) return;
+    // somebody else may have told it too
+    if (!CPU_EQUAL(&now, &worker.told)) worker.allowed = now;
+    worker.told = worker.allowed;
+    CPU_CLR(cpu, &worker.told);
+    if (CPU_COUNT(&worker.told) == 0) worker.told = worker.allowed;
+    sched_setaffinity(worker.id, sizeof worker.told, &worker.told);
 }
 
 void claim_chunks(Pool& in) {
@@ -138,7 +134,6 @@ void leave(Pool& in) {
             in.num_asleep.fetch_sub(1);
         }
         seen = in.generation.load();
-        arrive(self);
         if (!join(in)) continue;
         if (in.num_places.fetch_sub(1) > 0) claim_chunks(in);
         leave(in);
@@ -189,7 +184,7 @@ void run_parallel(int num_threads, int64_t num_items, int64_t chunk_items, Body 
     in.members.store(kOpen, std::memory_order_release);
     const int cpu = sched_getcpu();
     for (Worker* worker = in.workers; worker != nullptr; worker = worker->next) {
-        send_from(cpu, *worker);
+        keep_off(cpu, *worker);
     }
     in.generation.fetch_add(1);
     if (in.num_asleep.load() > 0) wake(in.generation, num_threads - 1);

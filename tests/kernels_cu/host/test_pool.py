@@ -66,18 +66,18 @@ def test_the_child_of_a_fork_has_a_pool_of_its_own() -> None:
     assert is_right(run(1000))
 
 
-def test_a_worker_that_was_on_the_cpu_of_its_caller_wakes_elsewhere() -> None:
+def test_a_worker_wakes_elsewhere_than_on_the_cpu_of_its_caller() -> None:
     own, other, *_ = sorted(os.sched_getaffinity(0)) * 2
     if own == other:
         pytest.skip("a worker has nowhere to go on one CPU")
     run = probe(2)
     child = os.fork()
     if child == 0:
-        os._exit(0 if _is_worker_sent(run, own, other) else 1)
+        os._exit(0 if _is_worker_elsewhere(run, own, other) else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 
-def _is_worker_sent(run: Any, own: int, other: int) -> bool:
+def _is_worker_elsewhere(run: Any, own: int, other: int) -> bool:
     """Wake the only worker where it may only run beside the caller, then where it may leave.
 
     The system may move it too, but does not as often.
@@ -85,15 +85,15 @@ def _is_worker_sent(run: Any, own: int, other: int) -> bool:
     os.sched_setaffinity(0, {own})
     run(1000)
     (worker,) = _tasks() - {threading.get_native_id()}
-    num_sent = 0
+    num_elsewhere = 0
     for _ in range(40):
         for allowed in ({own}, {own, other}):
             os.sched_setaffinity(worker, allowed)
             if not is_right(run(500_000)):
                 return False
             threading.Event().wait(0.005)
-        num_sent += _last_cpu(worker) == other
-    return num_sent >= 20 and os.sched_getaffinity(worker) == {own, other}
+        num_elsewhere += _last_cpu(worker) == other
+    return num_elsewhere >= 20 and os.sched_getaffinity(worker) == {other}
 
 
 def _tasks() -> set[int]:
