@@ -14,7 +14,6 @@ constexpr int64_t kInputs = 256;
 constexpr int64_t kGroupBytes = 1 << 18;
 constexpr int64_t kLeastGroup = 4 * kMaxRows;
 constexpr int64_t kMostGroup = 10 * kMaxRows;
-constexpr int64_t kCacheLineBytes = 64;
 
 template <typename Weights>
 class Product {
@@ -61,6 +60,8 @@ private:
         const int64_t panel = num_blocks == 1 ? a_.in_features : kInputs;
         const int64_t tile_stride = a_.in_features * kTile;
         const Element* weights = static_cast<const Element*>(a_.tiles) + tile * tile_stride;
+        const bool has_next = (tile + 2 * num_tiles) * kTile <= a_.out_features;
+        const int64_t to_next = num_blocks == 1 && has_next ? num_tiles * tile_stride : 0;
         for (int64_t k = 0; k < a_.in_features; k += panel) {
             const int64_t rest = a_.in_features - k, num_inputs = rest < panel ? rest : panel;
             for (int64_t block = 0; block < num_blocks; ++block) {
@@ -69,7 +70,7 @@ private:
                 const int64_t end = num_rows * (block + 1) / num_blocks;
                 adder<Weights>(static_cast<int>(end - begin), num_tiles)(
                     a_.x + (first + begin) * a_.in_features + k, a_.in_features,
-                    weights + k * kTile, tile_stride, num_inputs, sums + begin * width);
+                    weights + k * kTile, tile_stride, num_inputs, sums + begin * width, to_next);
             }
         }
         for (int64_t row = 0; row < num_rows; ++row) {
