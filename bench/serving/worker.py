@@ -27,7 +27,7 @@ from paged.sampling_params import SamplingParams
 from paged.scheduler.request import Request
 from paged.server.app import create_app
 from paged.server.config import ServerConfig
-from paged.server.runner import Listen, Runner, run_loop
+from paged.server.runner import Listen, Runner, run_loop, spare_collector
 from paged.server.service import EngineService
 
 
@@ -70,6 +70,8 @@ class EngineWorker(Worker):
             grammars=self._model.grammars,
         )
         self._num_made = 0
+        # As the server does it, whose difference to this is told.
+        spare_collector()
 
     def op_load(self, **values: Any) -> dict[str, float]:
         """Run a load, as many requests at once as in a server, and tell what that took.

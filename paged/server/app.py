@@ -58,6 +58,8 @@ def create_app(service: EngineService, config: ServerConfig) -> FastAPI:
     app = FastAPI(
         title="paged",
         lifespan=lifespan,
+        # Looking for somebody who wants it takes longer, for each request, than to read its body.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         docs_url=None,
         redoc_url=None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ TOKENS = tuple(float(1 << power) for power in range(18))
 """Bounds of buckets from 1 to 131,072 tokens."""
 
 _NUM_RECENT = 512
+# numpy takes as long for so many values as for the few of one step.
+_NUM_PENDING = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,30 +49,37 @@ class HistogramState:
 
 
 class Histogram:
-    """Counts values in buckets, many at once."""
+    """Counts values in buckets, many at once: a few hundred after they came, and when asked."""
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = tuple(bounds)
-        self._bound_array = np.array(bounds, np.float64)
         self._counts = np.zeros(len(bounds) + 1, np.int64)
         self._total = 0.0
         self._recent: deque[float] = deque(maxlen=_NUM_RECENT)
+        self._pending: list[float] = []
 
     def add(self, values: FloatArray) -> None:
         """Count values. A value that equals a bound belongs below it."""
-        places = np.searchsorted(self._bound_array, values)
-        self._counts += np.bincount(places, minlength=len(self._counts))
-        self._total += float(np.add.reduce(values))
-        self._recent.extend(values.tolist())
+        self._pending.extend(values.tolist())
+        if len(self._pending) >= _NUM_PENDING:
+            self._count_pending()
 
     def add_one(self, value: float) -> None:
         """Count one value."""
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self._total += value
-        self._recent.append(value)
+        self._pending.append(value)
+        if len(self._pending) >= _NUM_PENDING:
+            self._count_pending()
+
+    def _count_pending(self) -> None:
+        places = np.searchsorted(self._bounds, self._pending)
+        self._counts += np.bincount(places, minlength=len(self._counts))
+        self._total += sum(self._pending)
+        self._recent.extend(self._pending)
+        self._pending.clear()
 
     def state(self) -> HistogramState:
-        """Copy what it holds."""
+        """Copy what it holds. Mutates: what has come since is counted."""
+        self._count_pending()
         return HistogramState(
             bounds=self._bounds,
             counts=tuple(self._counts.tolist()),

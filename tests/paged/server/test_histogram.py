@@ -17,7 +17,7 @@ def test_a_value_at_a_bound_belongs_below_it() -> None:
 
 
 def test_one_value_at_a_time_is_counted_like_many() -> None:
-    values = np.random.default_rng(3).exponential(0.1, 50)
+    values = np.random.default_rng(3).exponential(0.1, 300)
     one, many = Histogram(SECONDS), Histogram(SECONDS)
     for value in [*values.tolist(), *SECONDS]:
         one.add_one(value)
