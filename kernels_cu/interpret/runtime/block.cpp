@@ -30,7 +30,7 @@ void Block::run(Launch& launch, uint64_t index) {
     set_up_lanes();
     const SharedMemory shared(*launch.request);
     shared.poison();
-    if (launch.sanitizer != nullptr) launch.sanitizer->begin_block(index, num_threads_, shared);
+    if (current_sanitizer != nullptr) current_sanitizer->begin_block(index, num_threads_, shared);
     current_block = this;
     LaneState& first = *pick();
     first.phase = Phase::running;

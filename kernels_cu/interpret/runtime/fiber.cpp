@@ -57,15 +57,19 @@ paged_begin:
 extern "C" void paged_begin();
 
 Stack::Stack(unsigned number) {
-    void* memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+    void* memory = mmap(nullptr, 2 * kStackBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
-    memory_ = static_cast<char*>(memory);
+    char* begin = static_cast<char*>(memory);
+    const size_t before = -reinterpret_cast<uintptr_t>(begin) % kStackBytes;
+    memory_ = begin + before;
+    if (before != 0) munmap(begin, before);
+    munmap(memory_ + kStackBytes, kStackBytes - before);
     mprotect(memory_, kGuardBytes, PROT_NONE);
-    top_ = memory_ + kGuardBytes + kStackBytes - (number % kNumStaggers) * kStaggerBytes;
+    top_ = memory_ + kStackBytes - (number % kNumStaggers) * kStaggerBytes;
 }
 
-Stack::~Stack() { munmap(memory_, kGuardBytes + kStackBytes); }
+Stack::~Stack() { munmap(memory_, kStackBytes); }
 
 void* Stack::prepare(void (*body)()) {
     // From the top: two empty words that keep the call aligned, the return address, registers.

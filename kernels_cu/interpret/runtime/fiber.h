@@ -1,10 +1,12 @@
 // Stacks of lanes and the switch between them (x86-64, System V).
 //
-// A stack is 256 KiB of untouched memory above an unreadable page; tops are staggered so that the
-// hot lines of a block's lanes do not fall into the same cache sets.
+// A stack is 256 KiB of untouched memory, the lowest page unreadable, at a multiple of its size:
+// which stack an address is in shows without a look at any. Tops are staggered so that the hot
+// lines of a block's lanes do not fall into the same cache sets.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -29,6 +31,13 @@ private:
     char* memory_;
     char* top_;
 };
+
+// Whether an address is in the stack that the caller runs on.
+inline bool is_on_this_stack(const void* address) {
+    uint64_t stack_pointer;
+    asm("mov %%rsp, %0" : "=r"(stack_pointer));
+    return (reinterpret_cast<uint64_t>(address) ^ stack_pointer) < Stack::kStackBytes;
+}
 
 // Stacks not in use, the last one given back first: its lines are in the cache.
 class StackPool {

@@ -14,6 +14,7 @@ namespace {
 
 inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_write,
                  const void* place, bool is_atomic = false) {
+    if (is_on_this_stack(address)) return;
     const auto number = reinterpret_cast<uint64_t>(address);
     if (current_sanitizer != nullptr) {
         current_sanitizer->see(
@@ -24,18 +25,23 @@ inline void tell(const void* address, size_t num_bytes, bool is_read, bool is_wr
     current_observer->see(MemoryAccess{number, num_bytes, is_read, is_write, place});
 }
 
-inline bool is_settled(const void* address, size_t num_bytes) {
-    return current_sanitizer != nullptr &&
-           current_sanitizer->is_settled(reinterpret_cast<uint64_t>(address), num_bytes);
+// Not inlined, so that most accesses need no room on the stack.
+__attribute__((noinline)) void tell_slowly(const void* address, size_t num_bytes, bool is_write,
+                                           const void* place) {
+    tell(address, num_bytes, !is_write, is_write, place);
 }
 
-// Of whole words. A function of its own, so that settled reads need no room on the stack.
-__attribute__((noinline)) void tell_read(const void* address, size_t num_bytes,
-                                         const void* place) {
-    const bool is_passed =
-        current_sanitizer != nullptr &&
-        current_sanitizer->pass_read(reinterpret_cast<uint64_t>(address), num_bytes, place);
-    if (!is_passed) tell(address, num_bytes, true, false, place);
+// Most accesses are to the lane's own memory.
+__attribute__((always_inline)) inline void tell_read(const void* address, size_t num_bytes,
+                                                     const void* place) {
+    if (is_on_this_stack(address)) return;
+    Sanitizer* sanitizer = current_sanitizer;
+    if (sanitizer == nullptr) return tell_slowly(address, num_bytes, false, place);
+    sanitizer->see_read(reinterpret_cast<uint64_t>(address), num_bytes, place);
+}
+
+inline void tell_write(const void* address, size_t num_bytes, const void* place) {
+    if (!is_on_this_stack(address)) tell_slowly(address, num_bytes, true, place);
 }
 
 // The runtime calls into a kernel's library outside of lanes too.
@@ -72,29 +78,18 @@ void* observed_memset(void* to, int byte, size_t num_bytes) {
 }  // namespace paged_interpret
 
 using paged_interpret::is_observed_lane;
-using paged_interpret::is_settled;
 using paged_interpret::tell;
 using paged_interpret::tell_atomic;
 using paged_interpret::tell_read;
+using paged_interpret::tell_write;
 
 #define PAGED_HERE __builtin_return_address(0)
 
 // Plain accesses: 1, 2, 4, 8 and 16 bytes, aligned. Volatile ones are told as atomic, which they are
 // as far as races go.
 #define PAGED_BYTES(bytes)                                                                        \
-    void __tsan_read##bytes(void* address) {                                                      \
-        tell(address, bytes, true, false, PAGED_HERE);                                            \
-    }                                                                                             \
-    PAGED_ALL_BUT_READ(bytes)
-
-#define PAGED_WORDS(bytes)                                                                        \
-    void __tsan_read##bytes(void* address) {                                                      \
-        if (!is_settled(address, bytes)) tell_read(address, bytes, PAGED_HERE);                   \
-    }                                                                                             \
-    PAGED_ALL_BUT_READ(bytes)
-
-#define PAGED_ALL_BUT_READ(bytes)                                                                 \
-    void __tsan_write##bytes(void* address) { tell(address, bytes, false, true, PAGED_HERE); }    \
+    void __tsan_read##bytes(void* address) { tell_read(address, bytes, PAGED_HERE); }             \
+    void __tsan_write##bytes(void* address) { tell_write(address, bytes, PAGED_HERE); }           \
     void __tsan_volatile_read##bytes(void* address) {                                             \
         tell(address, bytes, true, false, PAGED_HERE, true);                                      \
     }                                                                                             \
@@ -127,20 +122,16 @@ void __tsan_init() {}
 
 PAGED_BYTES(1)
 PAGED_BYTES(2)
-PAGED_WORDS(4)
-PAGED_WORDS(8)
-PAGED_WORDS(16)
+PAGED_BYTES(4)
+PAGED_BYTES(8)
+PAGED_BYTES(16)
 
 // Structs of other sizes, and accesses of less alignment than their size.
 void __tsan_read_range(void* address, size_t num_bytes) {
-    if (num_bytes % paged_interpret::Shadow::kWordBytes != 0) {
-        tell(address, num_bytes, true, false, PAGED_HERE);
-    } else if (!is_settled(address, num_bytes)) {
-        tell_read(address, num_bytes, PAGED_HERE);
-    }
+    tell_read(address, num_bytes, PAGED_HERE);
 }
 void __tsan_write_range(void* address, size_t num_bytes) {
-    tell(address, num_bytes, false, true, PAGED_HERE);
+    tell_write(address, num_bytes, PAGED_HERE);
 }
 
 void __tsan_vptr_update(void** address, void*) {

@@ -11,7 +11,6 @@
 
 #include "block.h"
 #include "observation.h"
-#include "sanitizer.h"
 #include "signals.h"
 
 namespace paged_interpret {
@@ -52,7 +51,6 @@ void* run_worker(void* argument) {
     Launch& launch = *worker.launch;
     set_current_launch(&launch);
     set_current_observer(worker.observer.get());
-    current_sanitizer = launch.sanitizer;
     worker.is_running = 1;
     for (;;) {
         const uint64_t position = launch.next_block.fetch_add(1);
@@ -60,7 +58,6 @@ void* run_worker(void* argument) {
         worker.block->run(launch, launch.order.empty() ? position : launch.order[position]);
     }
     set_current_observer(nullptr);
-    current_sanitizer = nullptr;
     worker.is_running = 0;
     return nullptr;
 }

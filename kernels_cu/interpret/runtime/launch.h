@@ -48,7 +48,6 @@ struct Request {
 };
 
 class Observation;
-class Sanitizer;
 class Output;
 
 struct Launch {
@@ -64,7 +63,6 @@ struct Launch {
     std::atomic<uint64_t> next_block{0};
     Output* output = nullptr;
     Observation* observation = nullptr;
-    Sanitizer* sanitizer = nullptr;
     uint64_t deadline_ns = UINT64_MAX;  // in place: by the monotonic clock
 
     bool has_failed() const { return report->is_claimed.load(std::memory_order_relaxed) != 0; }

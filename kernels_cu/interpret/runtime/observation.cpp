@@ -24,7 +24,7 @@ constexpr uint64_t kSiteFactor = 0x9e3779b97f4a7c15u;
 std::vector<uint32_t> strided_axes(const Operand& operand) {
     std::vector<uint32_t> axes;
     for (uint32_t axis = 0; axis < operand.num_axes; ++axis) {
-        if (operand.strides[axis] > 0) axes.push_back(axis);
+        if (operand.strides[axis] > 0 && operand.sizes[axis] > 1) axes.push_back(axis);
     }
     std::sort(axes.begin(), axes.end(), [&operand](uint32_t a, uint32_t b) {
         return operand.strides[a] > operand.strides[b];

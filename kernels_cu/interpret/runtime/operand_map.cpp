@@ -11,14 +11,29 @@ namespace {
 
 constexpr uint64_t kNearBytes = uint64_t{1} << 20;  // the least of what surrounds a region
 
-bool is_dense(const Operand& operand) {
-    uint64_t num_bytes = operand.element_bytes;
-    for (uint32_t axis = 0; axis < operand.num_axes; ++axis) num_bytes *= operand.sizes[axis];
-    return num_bytes == operand.num_bytes;
+uint64_t step_of(const Operand& operand, uint32_t axis) {
+    return static_cast<uint64_t>(operand.strides[axis]) * operand.element_bytes;
 }
 
-bool overlap(const OperandMap::Place& a, const OperandMap::Place& b) {
-    return a.begin < b.end && b.begin < a.end;
+// Takes the axes along which elements lie side by side off the end; returns the bytes of a run.
+uint64_t take_run(const Operand& operand, std::vector<uint32_t>& axes) {
+    uint64_t num_bytes = operand.element_bytes;
+    while (!axes.empty() && step_of(operand, axes.back()) == num_bytes) {
+        num_bytes *= static_cast<uint64_t>(operand.sizes[axes.back()]);
+        axes.pop_back();
+    }
+    return num_bytes;
+}
+
+// Where the run begins that has a byte so far behind the first element's; -1 for none.
+int64_t run_around(const OperandMap::Place& place, uint64_t offset) {
+    uint64_t left = offset;
+    for (const uint32_t axis : place.outer_axes) {
+        const uint64_t step = step_of(*place.operand, axis);
+        if (left / step >= static_cast<uint64_t>(place.operand->sizes[axis])) return -1;
+        left %= step;
+    }
+    return left < place.run_bytes ? static_cast<int64_t>(offset - left) : -1;
 }
 
 uint64_t distance(const OperandMap::Place& place, uint64_t address) {
@@ -49,29 +64,28 @@ OperandMap::OperandMap(const Tables& tables) {
         const uint64_t first = tables.regions[operand.region].mapped + operand.address;
         char* defined = operand.has_defined != 0 ? tables.base + operand.defined_offset : nullptr;
         const bool is_written = tables.regions[operand.region].is_written != 0;
-        places_.push_back(Place{first, first + operand.num_bytes, &operand, i, is_dense(operand),
-                                defined, is_written ? &rooms_[operand.region] : nullptr,
-                                strided_axes(operand)});
-    }
-    for (Place& one : places_) {
-        for (const Place& other : places_) {
-            if (&one != &other && overlap(one, other)) one.is_dense = false;
-        }
+        std::vector<uint32_t> axes = strided_axes(operand);
+        const uint64_t run_bytes = take_run(operand, axes);
+        places_.push_back(Place{0, 0, first, first + operand.num_bytes, defined,
+                                is_written ? &rooms_[operand.region] : nullptr, &operand, i,
+                                run_bytes, axes});
     }
 }
 
-bool OperandMap::holds(const Place& place, uint64_t address, uint64_t num_bytes) {
+bool OperandMap::holds(Place& place, uint64_t address, uint64_t num_bytes) {
     if (address < place.begin || address + num_bytes > place.end) return false;
-    if (place.is_dense) return true;
     const uint64_t offset = address - place.begin;
-    return has_element(*place.operand, place.axes, offset) &&
-           (num_bytes <= 1 || has_element(*place.operand, place.axes, offset + num_bytes - 1));
+    const int64_t run = run_around(place, offset);
+    if (run < 0 || (num_bytes > 1 && run_around(place, offset + num_bytes - 1) < 0)) return false;
+    place.run_begin = place.begin + static_cast<uint64_t>(run);
+    place.run_end = place.run_begin + place.run_bytes;
+    return true;
 }
 
-const OperandMap::Place* OperandMap::search(uint64_t address, uint64_t num_bytes) {
-    if (latest_ != nullptr && holds(*latest_, address, num_bytes)) return latest_;
-    for (const Place& place : places_) {
-        if (holds(place, address, num_bytes)) return latest_ = &place;
+const OperandMap::Place* OperandMap::search(uint64_t address, uint64_t num_bytes, Place*& latest) {
+    if (latest != nullptr && holds(*latest, address, num_bytes)) return latest;
+    for (Place& place : places_) {
+        if (holds(place, address, num_bytes)) return latest = &place;
     }
     return nullptr;
 }

@@ -35,19 +35,30 @@ void join(SharedView& into, const SharedView& from) {
 void Ordering::begin_block(uint32_t block, unsigned num_threads) {
     block_ = block;
     num_threads_ = num_threads;
-    floor_ = now_++;
-    std::fill(std::begin(warp_floors_), std::end(warp_floors_), floor_);
+    begin_anew();
     lanes_.assign(has_fences_ ? num_threads : 0, LaneView{});
 }
 
-void Ordering::meet_block() {
+// All accesses so far are ordered before what follows in the block.
+void Ordering::begin_anew() {
     floor_ = now_++;
     std::fill(std::begin(warp_floors_), std::end(warp_floors_), floor_);
+    begin_period(floor_);
+}
+
+void Ordering::begin_period(uint32_t stamp) {
+    period_ = uint64_t{stamp} << kPeriodShift;
+    for (unsigned warp = 0; warp < kMaxWarps; ++warp) begin_period_of(warp, stamp);
+}
+
+void Ordering::meet_block() {
+    begin_anew();
     if (has_fences_) share(0, num_threads_, kFullMask);
 }
 
 void Ordering::meet_lanes(unsigned warp, unsigned lanes, bool is_whole_warp) {
     const uint32_t stamp = now_++;
+    begin_period_of(warp, stamp);
     const unsigned begin = warp * kWarpSize;
     if (has_fences_) share(begin, std::min(begin + kWarpSize, num_threads_), lanes);
     if (is_whole_warp) {
@@ -104,7 +115,8 @@ void Ordering::fence(unsigned thread, bool is_of_device) {
         if (met_.empty()) continue;
         stamp = std::max(stamp, met(warp, thread % kWarpSize, other % kWarpSize));
     }
-    (*own)[thread] = now_++;
+    (*own)[thread] = now_;
+    begin_period(now_++);
     SharedView& fenced = is_of_device ? lane.fenced : lane.fenced_in_block;
     join(fenced, lane.seen);
     join(fenced, std::make_shared<View>(View{{block_, own}}));

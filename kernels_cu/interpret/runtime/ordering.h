@@ -35,6 +35,11 @@ public:
 
     uint32_t now() const { return now_; }
     uint32_t block() const { return block_; }
+    // A number for the time since the last barrier of the block, or fence of any thread; and for
+    // that since a warp's own last barrier too, another for each warp. The lowest bits are free.
+    static constexpr unsigned kPeriodShift = 16;
+    uint64_t period() const { return period_; }
+    uint64_t period_of(unsigned warp) const { return warp_periods_[warp]; }
     // Whether a barrier lies between an access of this block, or an earlier one's of shared memory,
     // and the thread.
     bool is_past_barrier(const Record& record, unsigned thread) const {
@@ -62,6 +67,11 @@ private:
         SharedView fenced_in_block;  // the same, if it is one on shared memory
     };
 
+    void begin_anew();
+    void begin_period(uint32_t stamp);
+    void begin_period_of(unsigned warp, uint32_t stamp) {
+        warp_periods_[warp] = (uint64_t{stamp} * kMaxWarps + warp) << kPeriodShift;
+    }
     bool is_met(const Record& record, unsigned thread) const;
     bool is_seen(const Record& record, unsigned thread) const;
     void share(unsigned begin, unsigned end, unsigned lanes);
@@ -74,6 +84,8 @@ private:
     unsigned num_threads_ = 0;
     uint32_t floor_ = 0;  // stamp of the last barrier of the block
     uint32_t warp_floors_[kMaxWarps] = {};
+    uint64_t period_ = 0;
+    uint64_t warp_periods_[kMaxWarps] = {};
     bool has_fences_ = false;
     bool is_simple_ = true;  // no fences so far, and no barrier of part of a warp
     std::vector<uint32_t> met_;  // by pairs of lanes: stamp of their last barrier of part of a warp

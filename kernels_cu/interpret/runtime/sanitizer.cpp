@@ -9,11 +9,10 @@
 
 namespace paged_interpret {
 
-__thread Sanitizer* current_sanitizer = nullptr;
+Sanitizer* current_sanitizer = nullptr;
 
 namespace {
 
-constexpr size_t kMaxVectorBytes = 16;
 constexpr uint8_t kWholeWord = (1u << Shadow::kWordBytes) - 1;
 
 // An address in the kernel's library: that of a call's return may be the next line's.
@@ -21,11 +20,10 @@ uint64_t frame_of(const void* place, uint64_t module_base) {
     return reinterpret_cast<uint64_t>(place) - 1 - module_base;
 }
 
-// Mostly of so few bytes that a call would take longer.
-bool are_defined(const char* defined, size_t num_bytes) {
-    if (num_bytes > kMaxVectorBytes) return std::memchr(defined, 0, num_bytes) == nullptr;
+// Whether all bytes are 1. Mostly of so few that a call would take longer.
+bool are_all_defined(const char* defined, uint64_t num_bytes) {
     bool are_all = true;
-    for (size_t i = 0; i < num_bytes; ++i) are_all &= defined[i] != 0;
+    for (uint64_t i = 0; i < num_bytes; ++i) are_all &= defined[i] != 0;
     return are_all;
 }
 
@@ -37,7 +35,7 @@ Sanitizer::Sanitizer(const Request& request, const Tables& tables)
       findings_(*reinterpret_cast<Findings*>(tables.base + tables.control->findings_offset)),
       operands_(tables),
       shared_shadow_(request.module->tls_bytes),
-      settled_(request.module->tls_bytes / Shadow::kWordBytes + 1) {}
+      settled_(request.module->tls_bytes) {}
 
 void Sanitizer::begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared) {
     ordering_.begin_block(static_cast<uint32_t>(index), num_threads);
@@ -59,7 +57,8 @@ void Sanitizer::see(const MemoryAccess& access) {
 void Sanitizer::fence(bool is_of_device) { ordering_.fence(current_thread(), is_of_device); }
 
 void Sanitizer::see_operand(const MemoryAccess& access) {
-    const OperandMap::Place* place = operands_.find(access.address, access.num_bytes);
+    const OperandMap::Place* place =
+        operands_.find(access.address, access.num_bytes, access.place);
     const OperandMap::Place& meant = place == nullptr ? operands_.nearest(access.address) : *place;
     const Spot spot{access, Space::operand, meant.index,
                     static_cast<int64_t>(access.address - meant.begin)};
@@ -82,7 +81,7 @@ void Sanitizer::see_operand(const MemoryAccess& access) {
 
 void Sanitizer::judge_definition(const Spot& spot, char* defined) {
     const size_t num_bytes = spot.access.num_bytes;
-    if (spot.access.is_read && !are_defined(defined, num_bytes)) {
+    if (spot.access.is_read && !are_all_defined(defined, num_bytes)) {
         report(FindingKind::undefined_read, spot, nullptr, false);
     }
     if (spot.access.is_write) std::memset(defined, 1, num_bytes);
@@ -105,53 +104,85 @@ void Sanitizer::see_shared(const MemoryAccess& access) {
     }
     if (access.is_atomic) ordering_.meet_at_address(current_thread(), access.address, true);
     const uint64_t offset = access.address - shared_begin_;
-    if (access.is_write) unsettle(offset, access.num_bytes);
+    if (access.is_write) {
+        settled_.remove(offset, std::min(offset + access.num_bytes, shared_bytes_));
+    }
     judge_words(spot, shared_shadow_, offset);
 }
 
-void Sanitizer::unsettle(uint64_t offset, uint64_t num_bytes) {
-    const uint64_t last = (offset + std::max<uint64_t>(num_bytes, 1) - 1) / Shadow::kWordBytes;
-    for (uint64_t word = offset / Shadow::kWordBytes; word <= last; ++word) settled_[word] = {};
+void Sanitizer::read_shared(uint64_t address, uint64_t num_bytes, const void* place) {
+    if (pass_words(address - shared_begin_, num_bytes, place)) return;
+    see_shared(MemoryAccess{address, num_bytes, true, false, place});
 }
 
-bool Sanitizer::pass_read(uint64_t address, uint64_t num_bytes, const void* place) {
-    const uint64_t offset = address - shared_begin_;
-    if (offset >= shared_bytes_ || num_bytes > shared_bytes_ - offset) return false;
-    if (offset % Shadow::kWordBytes != 0) return false;
+void Sanitizer::read_operand(uint64_t address, uint64_t num_bytes, const void* place) {
+    const OperandMap::Place* found = operands_.find(address, num_bytes, place);
+    if (found != nullptr && found->room == nullptr) {
+        if (found->defined == nullptr) return;
+        if (are_all_defined(found->defined + (address - found->begin), num_bytes)) return;
+    }
+    see_operand(MemoryAccess{address, num_bytes, true, false, place});
+}
+
+Record Sanitizer::record_of(const void* place, uint8_t mask, bool is_atomic) const {
+    const auto frame = static_cast<uint32_t>(frame_of(place, module_base_));
+    const auto thread = static_cast<uint16_t>(current_thread());
+    return Record{ordering_.now(), ordering_.block(), frame, thread, mask, is_atomic};
+}
+
+// Reads of whole words that are right, before they are settled: remembers them. Returns false where
+// they must be judged.
+bool Sanitizer::pass_words(uint64_t offset, uint64_t num_bytes, const void* place) {
+    if ((offset | num_bytes) % Shadow::kWordBytes != 0) return false;
+    if (num_bytes > shared_bytes_ - offset) return false;
+    const Record own = record_of(place, kWholeWord, false);
     for (uint64_t word = 0; word < num_bytes; word += Shadow::kWordBytes) {
-        const bool is_known = is_settled(address + word, Shadow::kWordBytes);
-        if (!is_known && !pass_word(offset + word, place)) return false;
+        if (!pass_word(offset + word, own)) return false;
     }
     return true;
 }
 
-bool Sanitizer::pass_word(uint64_t offset, const void* place) {
-    Cell& cell = shared_shadow_.cell(offset);
-    const auto thread = static_cast<uint16_t>(current_thread());
+// Two readers are enough, of two warps where more than one reads: whoever writes later is another
+// thread than one of them, and meets one of them at a barrier of the block only.
+inline void Sanitizer::remember_read(Cell& cell, const Record& own, bool is_shared) const {
+    for (Record& read : cell.reads) {
+        const bool is_own = read.thread == own.thread && read.block == own.block;
+        if (read.mask != 0 && !is_own && !is_ordered(read, own.thread, is_shared)) continue;
+        const uint8_t before = is_own && read.stamp == own.stamp ? read.mask : 0;
+        read = own;
+        read.mask |= before;
+        return;
+    }
+    const unsigned warps[] = {cell.reads[0].thread / kWarpSize, cell.reads[1].thread / kWarpSize};
+    if (warps[0] == warps[1] && own.thread / kWarpSize != warps[0]) cell.reads[1] = own;
+}
+
+bool Sanitizer::pass_word(uint64_t offset, const Record& own) {
+    Cell& cell = shared_shadow_.word(offset);
     if (cell.defined_block != block_serial_ || cell.defined != kWholeWord || cell.in_flight != 0 ||
-        !ordering_.is_past_barrier(cell.write, thread)) {
+        !ordering_.is_past_barrier(cell.write, own.thread)) {
         return false;
     }
-    const auto frame = static_cast<uint32_t>(frame_of(place, module_base_));
-    const Record own{ordering_.now(), ordering_.block(), frame, thread, kWholeWord, 0};
     remember_read(cell, own, true);
-    settled_[offset / Shadow::kWordBytes] =
-        Settled{ordering_.now(), settled_warps(cell, thread / kWarpSize)};
+    settle(offset, cell, own);
     return true;
 }
 
-// After a clean read by this warp: once two of its lanes have read the word, or two warps, whoever
-// reads it next adds nothing, see remember_read.
-uint32_t Sanitizer::settled_warps(const Cell& cell, unsigned warp) const {
+// After a clean read: once two lanes of its warp have read the word, or two warps, whoever reads it
+// next adds nothing, see remember_read.
+void Sanitizer::settle(uint64_t offset, const Cell& cell, const Record& own) {
     const Record &a = cell.reads[0], &b = cell.reads[1];
-    const unsigned first = warp * kWarpSize;
-    if ((a.mask & b.mask) != kWholeWord) return 0;
-    if (ordering_.is_past_barrier(a, first) || ordering_.is_past_barrier(b, first)) return 0;
-    const uint32_t own = 1u << warp;
-    if (a.thread / kWarpSize == b.thread / kWarpSize) {
-        return a.thread / kWarpSize == warp ? own : 0;
+    if ((a.mask & b.mask) != kWholeWord) return;
+    if (ordering_.is_past_barrier(a, own.thread)) return;
+    if (ordering_.is_past_barrier(b, own.thread)) return;
+    const unsigned warp = own.thread / kWarpSize;
+    const bool is_of_one = a.thread / kWarpSize == b.thread / kWarpSize;
+    if (is_of_one && a.thread / kWarpSize != warp) return;
+    if (!is_of_one && ordering_.is_past_barrier_of_block(cell.write)) {
+        settled_.add_for_all(offset, ordering_);
+    } else {
+        settled_.add_for_one(offset, ordering_, warp);
     }
-    return ordering_.is_past_barrier_of_block(cell.write) ? ~uint32_t{0} : own;
 }
 
 // Calls visit(cell, bytes of it) for each word of an access.
@@ -162,18 +193,19 @@ void Sanitizer::for_each_word(const Spot& spot, uint64_t offset, const Shadow& s
     for (uint64_t at = offset; at < end;) {
         const uint64_t begin = at % Shadow::kWordBytes;
         const uint64_t stop = std::min(Shadow::kWordBytes, begin + (end - at));
-        visit(shadow.cell(at), static_cast<uint8_t>((1u << stop) - (1u << begin)));
+        visit(shadow.word(at), static_cast<uint8_t>((1u << stop) - (1u << begin)));
         at += stop - begin;
     }
 }
 
 void Sanitizer::judge_words(const Spot& spot, const Shadow& shadow, uint64_t offset) {
-    Record own{ordering_.now(),
-               ordering_.block(),
-               static_cast<uint32_t>(frame_of(spot.access.place, module_base_)),
-               static_cast<uint16_t>(current_thread()),
-               0,
-               spot.access.is_atomic};
+    Record own = record_of(spot.access.place, kWholeWord, spot.access.is_atomic);
+    if (spot.space == Space::operand) {
+        if (Cell* cell = shadow.vector(offset, spot.access.num_bytes)) {
+            judge_word(spot, *cell, own);
+            return;
+        }
+    }
     for_each_word(spot, offset, shadow, [&](Cell& cell, uint8_t mask) {
         own.mask = mask;
         if (spot.space != Space::operand && !judge_shared_word(spot, cell, mask)) return;
@@ -216,32 +248,6 @@ void Sanitizer::judge_word(const Spot& spot, Cell& cell, const Record& own) {
     const uint8_t before = is_again ? cell.write.mask : 0;
     cell.write = own;
     cell.write.mask |= before;
-}
-
-// Two readers are enough, of two warps where more than one reads: whoever writes later is another
-// thread than one of them, and meets one of them at a barrier of the block only.
-void Sanitizer::remember_read(Cell& cell, const Record& own, bool is_shared) const {
-    for (Record& read : cell.reads) {
-        const bool is_own = read.thread == own.thread && read.block == own.block;
-        if (read.mask != 0 && !is_own && !is_ordered(read, own.thread, is_shared)) continue;
-        const uint8_t before = is_own && read.stamp == own.stamp ? read.mask : 0;
-        read = own;
-        read.mask |= before;
-        return;
-    }
-    const unsigned warps[] = {cell.reads[0].thread / kWarpSize, cell.reads[1].thread / kWarpSize};
-    if (warps[0] == warps[1] && own.thread / kWarpSize != warps[0]) cell.reads[1] = own;
-}
-
-bool Sanitizer::is_ordered(const Record& record, unsigned thread, bool is_shared) const {
-    return is_shared ? ordering_.is_ordered(record, thread)
-                     : ordering_.is_ordered_in_grid(record, thread);
-}
-
-bool Sanitizer::conflicts(const Record& earlier, const Record& own, bool is_shared) const {
-    if ((earlier.mask & own.mask) == 0) return false;
-    if (earlier.is_atomic != 0 && own.is_atomic != 0) return false;
-    return !is_ordered(earlier, own.thread, is_shared);
 }
 
 void Sanitizer::begin_copy(const MemoryAccess& access) {

@@ -110,7 +110,7 @@ void exchange_variables(const Loaded& loaded, const Tables& tables, bool is_befo
     if (control.is_observed != 0) launch.observation = &observation;
     std::unique_ptr<Sanitizer> sanitizer;
     if (control.is_sanitized != 0) sanitizer = std::make_unique<Sanitizer>(request, tables);
-    launch.sanitizer = sanitizer.get();
+    current_sanitizer = sanitizer.get();
     watch_signals();
     run_grid(launch);
     if (!launch.has_failed()) report_stray_write(tables);

@@ -23,25 +23,46 @@ struct Cell {
     uint32_t defined_block;  // from 1
     uint8_t defined;         // bytes that were written
     uint8_t in_flight;       // bytes that an asynchronous copy will write
+    // Of a vector of words: they have cells of their own.
+    uint8_t is_split;
 };
 
-// Cells of a range of memory, zeros at first: only those that are touched take memory.
-class Shadow {
+// Cells, zeros at first: only those that are touched take memory.
+class Cells {
 public:
-    static constexpr uint64_t kWordBytes = 4;
-
-    Shadow() = default;
-    explicit Shadow(size_t num_bytes);
-    ~Shadow();
-    Shadow(Shadow&& other) noexcept;
-    Shadow& operator=(Shadow&& other) noexcept;
-
-    // The cell of the word that an offset lies in.
-    Cell& cell(uint64_t offset) const { return cells_[offset / kWordBytes]; }
+    Cells() = default;
+    explicit Cells(size_t num_cells);
+    ~Cells();
+    Cells(Cells&& other) noexcept;
+    Cells& operator=(Cells&& other) noexcept;
+    Cell& operator[](size_t index) const { return cells_[index]; }
 
 private:
     Cell* cells_ = nullptr;
-    size_t num_shadow_bytes_ = 0;
+    size_t num_bytes_ = 0;
+};
+
+// Cells of the words of a range of memory, and of its vectors: one cell will do for four words as
+// long as they are accessed as one.
+class Shadow {
+public:
+    static constexpr uint64_t kWordBytes = 4;
+    static constexpr uint64_t kVectorBytes = 16;
+
+    Shadow() = default;
+    explicit Shadow(size_t num_bytes)
+        : words_(num_bytes / kWordBytes + 1), vectors_(num_bytes / kVectorBytes + 1) {}
+
+    // The cell of the word that an offset lies in.
+    Cell& word(uint64_t offset) const { return words_[offset / kWordBytes]; }
+    // The cell of an access's words if it is of a vector that has only been accessed as one, else
+    // null; its words have cells of their own from then on.
+    Cell* vector(uint64_t offset, uint64_t num_bytes) const;
+
+private:
+    void split(uint64_t offset) const;
+
+    Cells words_, vectors_;
 };
 
 }  // namespace paged_interpret

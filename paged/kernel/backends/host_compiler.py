@@ -56,7 +56,11 @@ OBSERVED_FLAGS = (
     # Loops that wait for other threads read volatile memory: no race with an atomic.
     "--param=tsan-distinguish-volatile=1",
 )
-SANITIZED_FLAGS = ("-fsanitize=bounds", "-fno-sanitize-undefined-trap-on-error")
+SANITIZED_FLAGS = (
+    *("-fsanitize=bounds", "-fno-sanitize-undefined-trap-on-error"),
+    # The calls that lead to a place are unwound where a fault is found.
+    *("--param=tsan-instrument-func-entry-exit=0", "-fno-plt"),
+)
 FIRST_WITH_PATTERN = 12
 PATTERN_FLAGS = ("-ftrivial-auto-var-init=pattern",)
 OBSERVED_LIBRARIES = ("-lstdc++", "-lm", "-lgcc_s", "-lgcc", "-lc")
