@@ -18,6 +18,11 @@ from paged.errors import ConfigError, ModelFileError, RequestRefused
 if TYPE_CHECKING:
     from jinja2 import Template
 
+_ERRORS = (
+    *(TypeError, ValueError, LookupError, ArithmeticError, AttributeError),
+    *(RecursionError, MemoryError),
+)
+
 
 class ChatTemplate:
     """A template and the special tokens that it may name, such as `bos_token`."""
@@ -41,6 +46,8 @@ class ChatTemplate:
         """
         from jinja2 import TemplateError
 
+        from model_zoo.loading.template_environment import rendered
+
         template = self._compiled
         given: dict[str, object] = {
             **self._special_tokens,
@@ -50,12 +57,16 @@ class ChatTemplate:
             "add_generation_prompt": add_generation_prompt,
         }
         try:
-            return template.render(given)
+            text = rendered(template, given)
+            # As JSON has them, messages may hold halves of characters; a prompt may not.
+            text.encode()
         # A template's own arithmetic, look-ups and calls may fail on messages of another form.
-        except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+        except (TemplateError, *_ERRORS) as error:
+            why = str(error) or type(error).__name__
             raise RequestRefused(
-                f"the chat template of {self._source} refuses these messages: {error!s:.300}"
+                f"the chat template of {self._source} refuses these messages: {why:.300}"
             ) from error
+        return text
 
     @cached_property
     def _compiled(self) -> Template:
@@ -83,11 +94,12 @@ def read_chat_template(option: str) -> str:
 def _compile(text: str, *, source: str) -> Template:
     from jinja2 import TemplateError
 
-    from model_zoo.loading.template_environment import environment
+    from model_zoo.loading.template_environment import compiled
 
     try:
-        return environment().from_string(text)
-    except (TemplateError, RecursionError) as error:
+        return compiled(text)
+    # Constants are computed here.
+    except (TemplateError, *_ERRORS) as error:
         raise ModelFileError(f"{source}: the chat template is malformed: {error!s:.300}") from error
 
 

@@ -87,3 +87,16 @@ def test_a_template_that_is_no_good_is_refused_when_it_is_read(tmp_path: Path) -
     path.write_text("{% if %}", encoding="utf-8")
     with pytest.raises(ModelFileError, match=r"a\.jinja: the chat template is malformed"):
         read_chat_template(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "maximum recursion depth"),
+        ("{{ '\\ud800' }}", "surrogates not allowed"),
+        ("{% for m in messages * 10 ** 9 %}{% endfor %}", "has more than"),
+    ],
+)
+def test_a_template_that_fails_by_itself_refuses_the_chat(text: str, why: str) -> None:
+    with pytest.raises(RequestRefused, match=why):
+        render(text, [{"role": "user", "content": "x"}])
