@@ -133,6 +133,7 @@ class PagedAllocator:
         """
         self.check_fork(parent, children, num_tokens)
         if self._chains is not None:
+            self._chains.open(parent)
             self._chains.settle([parent])
         first, end = self.tables.first_block.item(parent), -(-num_tokens // self.block_size)
         ids = self.tables.ids[parent, first:end].astype(np.int64)

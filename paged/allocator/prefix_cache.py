@@ -17,11 +17,10 @@ from paged.types import BoolArray, IndexArray, TokenArray
 _KEY_SEED = 0x9E3779B9
 # Keys are signed: they wrap around from here to its negative.
 _HALF = 1 << 63
-# An array without axes: numpy works with it twice as fast as with Python's number.
-_NOT_CACHED = np.array(0)
+# Arrays without axes: numpy works with them twice as fast as with Python's numbers.
+_NOT_CACHED, _NO_KEY = np.array(0), np.array(0)
 ROOT_SERIAL = 1
 """Stands for the parent of the first block of every prompt."""
-_ROOT = np.array(ROOT_SERIAL)
 NO_BLOCKS: IndexArray = np.zeros(0, np.int64)
 
 
@@ -39,10 +38,10 @@ class PrefixCache:
     else that an eviction does. Such stale keys are passed over, and dropped together once
     there are as many as blocks.
 
-    Nor has a block a key in the index before it can be of use. Who looks for a block looks
-    for the first one of its sequence before, and until somebody has asked for that one, no
-    key leads to those behind it: most sequences begin like no other, and to enter their keys
-    would cost more than all else that caching does.
+    Nor has a block a key before it can be of use. Who looks for a block looks for the first
+    one of its sequence before, so of a sequence that began like no other only that one has a
+    key until somebody asks for it: nobody asks for most, and to hash and enter all their
+    blocks would cost more than all else that caching does.
     """
 
     def __init__(self, *, num_blocks: int, block_size: int, max_blocks_per_row: int) -> None:
@@ -57,18 +56,28 @@ class PrefixCache:
         self._block_of: dict[int, int] = {}
         self._serial: IndexArray = np.full(num_blocks, _NOT_CACHED, np.int64)
         self._parent_serial: IndexArray = np.zeros(num_blocks, np.int64)
-        # Serial of the first block of its sequence, 0 once somebody has asked for that one.
-        self._root_serial: IndexArray = np.zeros(num_blocks, np.int64)
+        # Number of blocks of each sequence that nobody has asked for, by the serial of the
+        # first of them; the others have the serials behind it, and no key yet.
+        self._unasked: dict[int, int] = {}
+        # Blocks and tokens of such sequences that are not taken in yet, by their first keys.
+        self._put_aside: dict[int, tuple[IndexArray, TokenArray]] = {}
         # All tokens of a block as one item: numpy moves items twice as fast as rows of items.
         self._item = np.dtype((np.void, block_size * np.dtype(np.int32).itemsize))
         self._items = np.zeros(num_blocks, self._item)
         self._tokens: TokenArray = self._items.view(np.int32).reshape(num_blocks, block_size)
-        self.next_serial = ROOT_SERIAL + 1
+        self._next_serial = ROOT_SERIAL + 1
         self.block_size = block_size
         self.key: IndexArray = np.zeros(num_blocks, np.int64)
 
     def __len__(self) -> int:
+        self._take_in()
         return int(np.count_nonzero(self._serial))
+
+    @property
+    def next_serial(self) -> int:
+        """Serial of the block that is cached next."""
+        self._take_in()
+        return self._next_serial
 
     def key_parts(self, content: TokenArray, index: IndexArray | slice) -> IndexArray:
         """Say what blocks add to the running key: content[k, block_size] at index[k]."""
@@ -114,6 +123,8 @@ class PrefixCache:
 
     def find(self, key: int) -> int | None:
         """Block cached under key, its content unverified."""
+        if key in self._put_aside:
+            self._take_in()
         block = self._block_of.get(key)
         if block is None or not self._serial.item(block) or self.key.item(block) != key:
             return None
@@ -134,41 +145,66 @@ class PrefixCache:
         blocks: IndexArray,
         content: TokenArray,
         parent_serials: IndexArray,
-        root_serials: IndexArray | None = None,
     ) -> bool:
         """Make blocks hittable, or change nothing and say False if a key is taken.
 
         blocks[i] gets the serial next_serial + i. parent_serials[i] is the serial of the
-        block before it in its sequence, ROOT_SERIAL for the first. root_serials[i] is that
-        of the first block, if nobody has asked for any of these: then only keys of first
-        blocks can be taken, and only those are entered.
+        block before it in its sequence, ROOT_SERIAL for the first.
         """
-        named = slice(None) if root_serials is None else parent_serials == _ROOT
-        key_list, block_list = keys[named].tolist(), blocks[named].tolist()
+        self._take_in()
+        key_list, block_list = keys.tolist(), blocks.tolist()
         if not self._name(key_list, block_list) and not (
             self._drop_stale(key_list) and self._name(key_list, block_list)
         ):
             return False
         self.key[blocks] = keys
-        self._items[blocks] = content.view(self._item)[:, 0]
-        end = self.next_serial + len(blocks)
-        self._serial[blocks] = np.arange(self.next_serial, end)
         self._parent_serial[blocks] = parent_serials
-        self._root_serial[blocks] = 0 if root_serials is None else root_serials
-        self.next_serial = end
+        self._fill(blocks, content)
+        return True
+
+    def insert_unasked(self, key: int, blocks: IndexArray, content: TokenArray) -> None:
+        """Make the leading blocks of a sequence hittable whose first key nobody has.
+
+        content: their tokens. Both are kept until somebody can see the difference: for many
+        sequences it costs hardly more than for one.
+        """
+        self._put_aside[key] = blocks, content
+
+    def _take_in(self) -> None:
+        """Make what was put aside hittable."""
+        if not self._put_aside:
+            return
+        put_aside, self._put_aside = self._put_aside, {}
+        sequences, contents = zip(*put_aside.values(), strict=True)
+        blocks, serial = np.concatenate(sequences), self._next_serial
+        self.key[blocks] = _NO_KEY
+        self._parent_serial[blocks] = np.arange(serial - 1, serial - 1 + len(blocks))
+        for key, own in zip(put_aside, sequences, strict=True):
+            first = own.item(0)
+            self._block_of[key] = first
+            self.key[first] = key
+            self._parent_serial[first] = ROOT_SERIAL
+            self._unasked[serial] = len(own)
+            serial += len(own)
+        self._fill(blocks, np.concatenate(contents).reshape(-1, self.block_size))
+
+    def _fill(self, blocks: IndexArray, content: TokenArray) -> None:
+        """Let blocks hold content under new serials."""
+        end = self._next_serial + len(blocks)
+        self._serial[blocks] = np.arange(self._next_serial, end)
+        self._next_serial = end
+        self._items[blocks] = content.view(self._item)[:, 0]
         if len(self._block_of) > 2 * len(self.key):
             self._drop_all_stale()
-        return True
 
     def insert_one(self, key: int, block: int, content: TokenArray, parent_serial: int) -> None:
         """Make a block hittable whose key nobody has. Numbers cost less than arrays of one."""
         self._block_of[key] = block
         self.key[block] = key
         self._tokens[block] = content
-        self._serial[block] = self.next_serial
+        self._serial[block] = self._next_serial
         self._parent_serial[block] = parent_serial
-        self._root_serial[block] = 0
-        self.next_serial += 1
+        self._next_serial += 1
 
     def _name(self, keys: list[int], blocks: list[int]) -> bool:
         """Let keys name blocks, or change nothing and say False if one names another."""
@@ -191,31 +227,40 @@ class PrefixCache:
 
     def _drop_all_stale(self) -> None:
         self._block_of.clear()
+        self._unasked = {
+            serial: self._unasked[serial] for serial in self._unasked.keys() & self._serial.tolist()
+        }
         self._name_all(self._named())
 
     def _named(self) -> IndexArray:
         """Find the cached blocks whose keys are in the index."""
-        is_named = (self._root_serial == 0) | (self._root_serial == self._serial)
-        return (is_named & (self._serial > 0)).nonzero()[0]
+        self._take_in()
+        return ((self.key != _NO_KEY) & (self._serial > _NOT_CACHED)).nonzero()[0]
 
     def _name_all(self, blocks: IndexArray) -> None:
         self._block_of.update(zip(self.key[blocks].tolist(), blocks.tolist(), strict=True))
 
-    def unasked_roots(self, blocks: IndexArray) -> IndexArray:
-        """[blocks] serials of the first blocks of their sequences; 0 where it was asked for."""
-        return self._root_serial[blocks]
-
     def ask(self, block: int) -> None:
-        """Enter all keys behind the same first block. O(blocks of the pool), once for each."""
-        root = self._root_serial.item(block)
-        if root:
-            alike = (self._root_serial == root).nonzero()[0]
-            self._root_serial[alike] = 0
-            # a forgotten one may have the key of another that is cached since
-            self._name_all(alike[self.is_cached(alike)])
+        """Give the blocks behind a first one their keys. O(blocks of the pool), once."""
+        self._take_in()
+        root = self._serial.item(block)
+        num_blocks = self._unasked.pop(root, 0)
+        if num_blocks > 1:
+            places = self._serial - root
+            run = ((places >= 0) & (places < num_blocks)).nonzero()[0]
+            run = run[places[run].argsort()]
+            keys = np.add.accumulate(self.key_parts(self._content(run), places[run]))
+            # Windows give first blocks up before others. Who has one of these keys stands
+            # behind one that is gone, and can be hit no more.
+            for other in map(self.find, keys[1:].tolist()):
+                if other is not None:
+                    self.key[other] = _NO_KEY
+            self.key[run] = keys
+            self._name_all(run)
 
     def is_cached(self, blocks: IndexArray) -> BoolArray:
         """[blocks] which of them are hittable."""
+        self._take_in()
         return self._serial[blocks] > _NOT_CACHED
 
     def forget(self, blocks: IndexArray) -> None:
@@ -224,6 +269,7 @@ class PrefixCache:
 
     def check_leaves_first(self, queued: IndexArray) -> None:
         """Raise IntegrityError if a block stands before a cached child of its own."""
+        self._take_in()
         place_of = {serial: i for i, serial in enumerate(self._serial[queued].tolist())}
         for place, parent_serial in enumerate(self._parent_serial[queued].tolist()):
             check(

@@ -21,8 +21,12 @@ class PrefixChains:
     A row's chain closes when one of its blocks cannot be the cached one for its
     content; what follows it could never be found, so it is not registered either.
 
-    Many blocks are registered at hardly more cost than one, so one pass over all rows does
-    it every few steps, and in between only what a row that settles or a look-up needs.
+    Most sequences begin like no other. Such a row is alone until somebody looks for its first
+    block or has one like it: before, no block of it can be found, so none is registered,
+    and all are at once then, or when the row settles.
+
+    Many blocks are registered at hardly more cost than one, so one pass over all other rows
+    does it every few steps, and in between only what a row that settles or a prompt needs.
     """
 
     def __init__(self, tables: BlockTables, pool: BlockPool, cache: PrefixCache) -> None:
@@ -35,13 +39,13 @@ class PrefixChains:
         # invariant: key and serial of the last registered block, those of the root before.
         self._key: IndexArray = np.zeros(tables.max_rows, np.int64)
         self._serial: IndexArray = np.zeros(tables.max_rows, np.int64)
-        # Rows whose prompt is not computed as a whole yet: its length in tokens, and the
-        # key of its first block if that is known.
-        self._prompts: dict[int, tuple[int, int | None]] = {}
-        # Rows with blocks of a prompt to register: how many of its tokens are computed.
-        # The keys are those of the first blocks, of these rows and maybe of others.
-        self._computed: dict[int, int] = {}
-        self._first_keys: set[int] = set()
+        # First key of each row that is alone, and the row of each.
+        self._first_key: dict[int, int] = {}
+        self._alone: dict[int, int] = {}
+        # Tokens of each prompt that is not computed as a whole yet.
+        self._prompts: dict[int, int] = {}
+        # Tokens that a row had for certain at its last pass, or step with a part of the prompt.
+        self._num_computed: IndexArray = np.zeros(tables.max_rows, np.int64)
         # Rows with tokens that the step in flight has yet to write.
         self._in_flight: list[IndexArray] = []
         self._num_commits = 0
@@ -59,15 +63,31 @@ class PrefixChains:
         Its first num_registered blocks are cached already. known_keys: those of its full
         blocks, if they were computed before.
         """
-        self.start(row, num_registered)
-        first_key: int | None = None
-        if known_keys is not None and len(known_keys):
-            first_key = known_keys.item(0)
-        self._prompts[row] = num_tokens, first_key
+        self._prompts[row] = num_tokens
+        first_key = known_keys.item(0) if known_keys is not None and len(known_keys) else None
+        if first_key is None or num_registered or self.look_up(first_key):
+            self.start(row, num_registered)
+            return
+        self._next_full[row] = _CLOSED
+        self._num_computed[row] = 0
+        self._first_key[row] = first_key
+        self._alone[first_key] = row
+
+    def look_up(self, first_key: int) -> bool:
+        """Make hittable what a row that is alone has computed, if it has this first block.
+
+        Returns whether any sequence begins so.
+        """
+        row = self._alone.get(first_key)
+        if row is None:
+            return self._cache.find(first_key) is not None
+        self.open(row)
+        return True
 
     def start(self, row: int, num_registered: int) -> None:
         """Begin a chain whose first num_registered blocks are cached already."""
         self._next_full[row] = (num_registered + 1) * self._tables.block_size
+        self._num_computed[row] = 0
         self._key[row] = 0
         self._serial[row] = ROOT_SERIAL
         if num_registered:
@@ -75,12 +95,30 @@ class PrefixChains:
             self._key[row] = self._cache.key[last]
             self._serial[row] = self._cache.serial_of(last)
 
+    def open(self, row: int) -> None:
+        """Begin the chain of a row that is alone, if it is, with what it has computed."""
+        if row in self._first_key:
+            num_registered = self._keep(row, self._num_computed.item(row))
+            if num_registered:
+                self._cache.ask(self._tables.ids.item(row, 0))
+            self.start(row, num_registered)
+
+    def _keep(self, row: int, num_tokens: int) -> int:
+        """Register the full blocks of a row that is alone no more; returns their number."""
+        first_key = self._first_key.pop(row)
+        del self._alone[first_key]
+        if self._tokens is None:
+            return 0
+        num_full = num_tokens // self._tables.block_size
+        if num_full:
+            blocks = self._tables.ids[row, :num_full].astype(np.int64)
+            content = self._tokens[row, : num_full * self._tables.block_size].copy()
+            self._cache.insert_unasked(first_key, blocks, content)
+        return num_full
+
     def branch(self, parent: int, children: IndexArray, num_blocks: int) -> None:
         """Begin the chains of children that share num_blocks full blocks of parent."""
         next_full = int(self._next_full[parent])
-        if next_full != _CLOSED and self._serial[parent] != ROOT_SERIAL:
-            last = next_full // self._tables.block_size - 2
-            self._cache.ask(self._tables.ids.item(parent, last))
         for child in children.tolist():
             if next_full == _CLOSED:
                 self.close(child)
@@ -90,6 +128,8 @@ class PrefixChains:
     def close(self, row: int) -> None:
         """Register no more blocks of this row."""
         self._next_full[row] = _CLOSED
+        if row in self._first_key:
+            del self._alone[self._first_key.pop(row)]
 
     def write(self, rows: IndexArray) -> None:
         """Take note that the next step writes these rows."""
@@ -103,59 +143,43 @@ class PrefixChains:
         if self._prompts:
             self._note_prompts()
         if self._num_commits % STEPS_PER_PASS == 0:
-            self.register(rows, tokens)
-            self._register_prompts()
+            num_tokens = self._tables.num_tokens[rows]
+            self._num_computed[rows] = num_tokens
+            self._register(rows, num_tokens, tokens)
 
     def _note_prompts(self) -> None:
-        """See how far prompts are computed; register those that begin alike, which may share."""
-        is_alone = True
-        for row, (num_prompt_tokens, first_key) in list(self._prompts.items()):
+        """See how far prompts are computed; register those of rows that are not alone."""
+        full: dict[int, int] = {}
+        for row, num_prompt_tokens in list(self._prompts.items()):
             num_tokens = self._tables.num_tokens.item(row)
+            self._num_computed[row] = num_tokens
             if num_tokens >= num_prompt_tokens:
                 del self._prompts[row]
-            if num_tokens < self._next_full.item(row):
-                continue
-            self._computed[row] = num_tokens
-            if first_key is None or self._is_known(first_key):
-                is_alone = False
-            else:
-                self._first_keys.add(first_key)
-        if not is_alone:
-            self._register_prompts()
-
-    def _is_known(self, first_key: int) -> bool:
-        return first_key in self._first_keys or self._cache.find(first_key) is not None
-
-    def look_up(self, first_key: int) -> None:
-        """Make hittable what prompts with this first block have computed."""
-        if first_key in self._first_keys:
-            self._register_prompts()
-
-    def _register_prompts(self) -> None:
-        computed, self._computed = self._computed, {}
-        self._first_keys.clear()
-        self._register_rows(computed)
+            if num_tokens >= self._next_full.item(row):
+                full[row] = num_tokens
+        if full:
+            self._register_rows(full)
 
     def abandon(self) -> None:
-        """Take note that the step in flight has failed: close the chains of its rows."""
-        self._register_prompts()
+        """Take note that the step in flight has failed: its rows register nothing more."""
         for rows in self._in_flight:
+            for row in self._first_key.keys() & rows.tolist():
+                self._keep(row, self._num_computed.item(row))
             self._next_full[rows] = _CLOSED
         self._in_flight.clear()
 
     def settle(self, rows: list[int]) -> None:
         """Register all that rows have filled, before they are released or forked."""
-        in_flight: set[int] = set()
-        for written in self._in_flight:
-            in_flight.update(written.tolist())
+        in_flight = {row for written in self._in_flight for row in written.tolist()}
         full: dict[int, int] = {}
         for row in rows:
             self._prompts.pop(row, None)
-            num_tokens = self._computed.pop(row, 0)
-            if row not in in_flight:
-                num_tokens = self._tables.num_tokens.item(row)
+            is_computed = row not in in_flight
+            num_tokens = (self._tables.num_tokens if is_computed else self._num_computed).item(row)
             missing = num_tokens - self._next_full.item(row)
-            if missing >= self._tables.block_size:
+            if row in self._first_key:
+                self._keep(row, num_tokens)
+            elif missing >= self._tables.block_size:
                 full[row] = num_tokens
             elif missing >= 0 and self._tokens is not None:
                 self._register_next(row, self._tokens)
@@ -167,6 +191,7 @@ class PrefixChains:
         end, size = self._next_full.item(row), self._tables.block_size
         index, content = end // size - 1, tokens[row, end - size : end]
         key = self._cache.key_after(self._key.item(row), content, index)
+        self.look_up(key)
         self._next_full[row] = end + size
         self._register_one(row, index, key, content)
 
@@ -183,6 +208,8 @@ class PrefixChains:
         Mutates: the cache; block tables, where another block with the same content is
         cached already. O(full blocks) in numpy, in Python only for duplicates.
         """
+        for row in rows.tolist():
+            self.open(row)
         self._register(rows, self._tables.num_tokens[rows], tokens)
 
     def _register(self, rows: IndexArray, num_tokens: IndexArray, tokens: TokenArray) -> None:
@@ -209,12 +236,12 @@ class PrefixChains:
         # From the running sum over all blocks to that over the blocks of each row.
         keys = np.add.accumulate(parts)
         keys += (self._key[rows] + parts[starts] - keys[starts])[of]
+        for key in self._alone.keys() & keys[starts].tolist():
+            self.look_up(key)
         serial = self._cache.next_serial
         parents = np.arange(serial - 1, serial - 1 + len(of))
         parents[starts] = self._serial[rows]
-        roots = self._unasked_roots(rows, column[starts], serial + starts)
-        root_serials = None if roots is None else roots[of]
-        if self._cache.insert_new(keys, blocks, content, parents, root_serials):
+        if self._cache.insert_new(keys, blocks, content, parents):
             ends -= self._one
             self._next_full[rows] = next_full + num_new * self._size
             self._key[rows] = keys[ends]
@@ -225,18 +252,6 @@ class PrefixChains:
             self._insert(rows[half:], num_new[half:], tokens)
         else:
             self._register_each(int(rows[0]), int(column[0]), keys, content)
-
-    def _unasked_roots(
-        self, rows: IndexArray, columns: IndexArray, serials: IndexArray
-    ) -> IndexArray | None:
-        """Find the serials of the first blocks of rows, unless somebody has asked for one.
-
-        Rows are about to register blocks from columns on, which will have serials.
-        """
-        # careful: before the first column lies a block of another row, which is not looked at.
-        before = self._tables.ids.take(rows * self._width + columns - self._one).astype(np.int64)
-        roots = np.where(columns > 0, self._cache.unasked_roots(before), serials)
-        return roots if np.count_nonzero(roots) == len(roots) else None
 
     def _register_each(self, row: int, first: int, keys: IndexArray, content: TokenArray) -> None:
         """Register blocks of a row from column `first` on one by one, until its chain closes."""
