@@ -25,7 +25,9 @@ LIMIT_S = 600.0
 """Some ten times what the largest kernel takes on a busy machine: templates can go on for ever."""
 MEMORY_GIB = 8
 """Some ten times what the largest kernel takes: texts can grow as they are preprocessed."""
-BOUNDED = f'ulimit -v {MEMORY_GIB << 20}; ulimit -t {LIMIT_S:.0f}; exec "$@"'
+FILE_GIB = 1
+_BOUNDS = (("v", MEMORY_GIB << 20), ("t", int(LIMIT_S)), ("f", FILE_GIB << 21))
+BOUNDED = "".join(f"ulimit -{kind} {most}; " for kind, most in _BOUNDS) + 'exec "$@"'
 MAX_ERRORS = 20
 
 FLAGS = (

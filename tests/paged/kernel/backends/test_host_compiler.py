@@ -42,12 +42,12 @@ def test_a_compiler_that_goes_on_for_ever_is_ended_with_what_it_started(tmp_path
     assert not child.exists() or child.read_text().split()[2] == "Z"
 
 
-def test_a_compiler_has_bounds_of_memory_and_time(tmp_path: Path) -> None:
+def test_a_compiler_has_bounds_of_memory_time_and_disk(tmp_path: Path) -> None:
     script = tmp_path / "mycxx"
-    script.write_text("#!/bin/sh\nulimit -v\nulimit -t\n")
+    script.write_text("#!/bin/sh\nulimit -v\nulimit -t\nulimit -f\n")
     script.chmod(0o755)
     done = HostCompiler(command=(str(script),), version="1").run((), tmp_path)
-    assert done.stdout.split() == [str(8 << 20), "600"]
+    assert done.stdout.split() == [str(8 << 20), "600", str(1 << 21)]
 
 
 def test_messages_of_a_compiler_are_few() -> None:
