@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import torch
 
@@ -79,12 +78,7 @@ def _packing(dtype: torch.dtype, device: torch.device, quantization: str | None)
         raise ConfigError(f"on the CPU the dtype must be one of {known}, got {dtype}")
     packed: WeightType = "int8" if quantization is not None else _HOST_TYPES[dtype]
     pages = HugePages()
-
-    def pack(weight: LinearWeight) -> LinearWeight:
-        made = weight.packed(packed)
-        return replace(made, data=pages.place(made.data))
-
-    return pack
+    return lambda weight: weight.packed(packed, place=pages.place)
 
 
 def _source(files: ModelFiles, config: ModelConfig) -> TensorSource | None:

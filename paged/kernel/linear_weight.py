@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,12 @@ from paged.kernel.choice import current_choices
 WeightType = Literal["bfloat16", "float32", "int8"]
 
 INT8_MAX = 127
+# Values quantised at a time: temporary tensors of so many stay in the cache of a core.
+_CHUNK_VALUES = 1 << 18
+
+
+def _copy(values: torch.Tensor) -> torch.Tensor:
+    return values.clone(memory_format=torch.contiguous_format)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,25 +73,30 @@ class LinearWeight:
         parts = (self.data, self.bias, self.scales)
         return sum(part.nbytes for part in parts if part is not None)
 
-    def packed(self, dtype: WeightType) -> LinearWeight:
+    def packed(
+        self, dtype: WeightType, *, place: Callable[[torch.Tensor], torch.Tensor] = _copy
+    ) -> LinearWeight:
         """Return this plain weight as the host backend in force reads it, once at load.
 
         int8 has a scale for each output: its largest value becomes 127. Where the host backend is
         unavailable the result is plain and float32, with the same values.
+        place: returns a contiguous copy of what is packed, such as `HugePages.place`.
         Raises: OperandError for a weight that is packed, or not on the CPU.
         """
         if self.is_packed or self.data.device.type != "cpu":
             state = "packed" if self.is_packed else f"on {self.data.device}"
             raise OperandError(f"only a plain weight on the CPU can be packed, this one is {state}")
         host = find_host(current_choices().host)
-        values, scales = _quantized(self.data) if dtype == "int8" else (self.data, None)
-        values = values.to(getattr(torch, dtype))
+        if dtype == "int8":
+            values, scales = _quantized(self.data)
+        else:
+            values, scales = self.data.to(getattr(torch, dtype)), None
         bias = None if self.bias is None else self.bias.float()
         if host is None:
             values = values.float() if scales is None else values.float() * scales[:, None]
             return LinearWeight(data=values, out_features=self.out_features, bias=bias)
         return LinearWeight(
-            data=_tiled(values, host.level.tile_features),
+            data=place(_tiled(values, host.level.tile_features)).flatten(2),
             out_features=self.out_features,
             bias=bias,
             scales=scales,
@@ -99,23 +111,31 @@ class LinearWeight:
 
 
 def _quantized(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return integers of at most 127 and the scale of each row."""
-    exact = weight.float()
-    scales = exact.abs().amax(dim=1) / INT8_MAX
-    divisors = torch.where(scales > 0, scales, 1.0)
-    return (exact / divisors[:, None]).round(), scales
+    """Return int8 of at most 127 and the scale of each row."""
+    num_rows, num_columns = weight.shape
+    integers, scales = torch.empty(weight.shape, dtype=torch.int8), torch.empty(num_rows)
+    step = max(1, _CHUNK_VALUES // max(1, num_columns))
+    for start in range(0, num_rows, step):
+        rows = slice(start, start + step)
+        exact = weight[rows].float()
+        scales[rows] = exact.abs().amax(dim=1) / INT8_MAX
+        divisors = torch.where(scales[rows] > 0, scales[rows], 1.0)
+        integers[rows] = (exact / divisors[:, None]).round_()
+    return integers, scales
 
 
 def _tiled(weight: torch.Tensor, tile: int) -> torch.Tensor:
-    """Return [out_features, in_features] as [num_tiles, in_features, tile]."""
+    """Return a view of [out_features, in_features] as [num_tiles, in_features, tile].
+
+    bfloat16 is [num_tiles, in_features, tile / 2, 2]. A last tile that is not full makes it a copy.
+    """
     out_features, in_features = weight.shape
     num_tiles = -(-out_features // tile)
-    filled = torch.zeros(num_tiles * tile, in_features, dtype=weight.dtype)
-    filled[:out_features] = weight
+    missing = num_tiles * tile - out_features
+    filled = torch.nn.functional.pad(weight, (0, 0, 0, missing)) if missing else weight
     if weight.dtype != torch.bfloat16:
-        return filled.view(num_tiles, tile, in_features).transpose(1, 2).contiguous()
-    halves = filled.view(num_tiles, 2, tile // 2, in_features)
-    return halves.permute(0, 3, 2, 1).reshape(num_tiles, in_features, tile)
+        return filled.reshape(num_tiles, tile, in_features).transpose(1, 2)
+    return filled.reshape(num_tiles, 2, tile // 2, in_features).permute(0, 3, 2, 1)
 
 
 def _untiled(tiles: torch.Tensor) -> torch.Tensor:

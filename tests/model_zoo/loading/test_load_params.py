@@ -116,13 +116,16 @@ def test_the_arrays_that_values_pass_through_are_few(tmp_path: Path) -> None:
     assert peak_bytes < 4 * largest_bytes
 
 
+Place = Callable[[torch.Tensor], torch.Tensor]
+
+
 def test_one_leaf_at_a_time_is_held_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed, earlier = LinearWeight.packed, list[StorageWeakRef]()
 
-    def watched(weight: LinearWeight, dtype: WeightType) -> LinearWeight:
+    def watched(weight: LinearWeight, dtype: WeightType, *, place: Place) -> LinearWeight:
         assert all(plain.expired() for plain in earlier)
         earlier.append(StorageWeakRef(weight.data.untyped_storage()))
-        return packed(weight, dtype)
+        return packed(weight, dtype, place=place)
 
     monkeypatch.setattr(LinearWeight, "packed", watched)
     load(write_deep_gguf(tmp_path / "model.gguf"))

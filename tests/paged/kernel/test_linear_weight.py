@@ -55,6 +55,48 @@ def test_int8_is_within_half_a_step_of_each_rows_own_scale(level: HostLevel) -> 
     assert not packed.dequantized()[5].any()
 
 
+@pytest.mark.parametrize("num_values", [1, 60, 149, 150])
+def test_int8_of_a_row_is_its_own_wherever_a_chunk_ends(
+    monkeypatch: pytest.MonkeyPatch, num_values: int
+) -> None:
+    weight = randn(37, 50)
+    expected = LinearWeight.plain(weight).packed("int8").dequantized()
+    monkeypatch.setattr(linear_weight, "_CHUNK_VALUES", num_values)
+    assert torch.equal(LinearWeight.plain(weight).packed("int8").dequantized(), expected)
+
+
+@levels
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int8"])
+@pytest.mark.parametrize("num_rows", [32, 37])
+def test_packed_values_lie_where_they_are_placed(
+    level: HostLevel, dtype: WeightType, num_rows: int
+) -> None:
+    memory = torch.zeros(1 << 14, dtype=torch.uint8)
+
+    def place(values: torch.Tensor) -> torch.Tensor:
+        return memory[: values.nbytes].view(values.dtype).view(values.shape).copy_(values)
+
+    with in_level(level):
+        plain = LinearWeight.plain(randn(num_rows, 64))
+        packed = plain.packed(dtype, place=place)
+        assert packed.data.data_ptr() == memory.data_ptr()
+        assert packed.data.shape == plain.packed(dtype).data.shape
+        assert torch.equal(packed.dequantized(), plain.packed(dtype).dequantized())
+
+
+@levels
+@pytest.mark.parametrize("shape", [(16, 1), (8, 1), (32, 4)])
+def test_a_packed_weight_shares_no_memory_with_the_plain_one(
+    level: HostLevel, shape: tuple[int, int]
+) -> None:
+    weight = randn(*shape)
+    with in_level(level):
+        packed = LinearWeight.plain(weight).packed("float32")
+    expected = weight.clone()
+    weight.zero_()
+    assert torch.equal(packed.dequantized(), expected)
+
+
 def test_a_packed_weight_has_the_bytes_of_its_type() -> None:
     plain = LinearWeight.plain(randn(320, 100), randn(320))
     assert plain.packed("bfloat16").num_bytes == 320 * 100 * 2 + 320 * 4
