@@ -34,37 +34,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--model", default="smollm2-135m", help="whose tokenizer is used")
     parser.add_argument("--rounds", type=int, default=5, help="that count (default 5)")
+    parser.add_argument(
+        "--process", action="store_true", help="also the server with its engine in a process"
+    )
     parser.add_argument("--record", action="store_true", help="also write to bench/results")
     options = parser.parse_args(arguments)
-    found = measure(options.model, options.rounds)
+    found = measure(options.model, options.rounds, has_process=options.process)
     print("\n".join(lines(found)))
     if options.record:
         print(f"wrote {store(_content(found, options.model, options.rounds), 'serving-cpu')}")
     return 0
 
 
-def measure(model: str, num_rounds: int) -> dict[str, Overhead]:
-    """Run all rounds, one more before them that does not count."""
+def measure(model: str, num_rounds: int, *, has_process: bool = False) -> dict[str, Overhead]:
+    """Run all rounds, one more before them that does not count.
+
+    has_process: measure `ProcessWorker` too.
+    """
     with ExitStack() as stack:
         engine = _start(stack, "engine", model=model)
-        server = _start(stack, "server", model=model)
-        port = server.ask("port")["port"]
-        whole, events = recorded(port=port, model=model)
-        floor = _start(stack, "floor", whole=whole, events=events)
-        ports = {"server": port, "floor": floor.ask("port")["port"]}
+        peers = {"server": _start(stack, "server", model=model)}
+        if has_process:
+            peers["process"] = _start(stack, "process", model=model)
+        whole, events = recorded(port=peers["server"].ask("port")["port"], model=model)
+        peers["floor"] = _start(stack, "floor", whole=whole, events=events)
+        ports: dict[str, int] = {name: peer.ask("port")["port"] for name, peer in peers.items()}
         costs: dict[str, dict[str, list[Cost]]] = {}
         for number in range(num_rounds + 1):
             print(f"round {number} of {num_rounds}", file=sys.stderr, flush=True)
             for name, load in LOADS.items():
                 ran = {"engine": run_engine(engine, load)}
-                for peer_name, peer in (("server", server), ("floor", floor)):
+                for peer_name, peer in peers.items():
                     send = partial(run_load, port=ports[peer_name], model=model)
                     ran[peer_name] = run_server(peer, load, send)
                 for peer_name, cost in ran.items() if number else ():
                     costs.setdefault(peer_name, {}).setdefault(name, []).append(cost)
+    # The floor has no engine.
     return {
-        "server": overhead(costs["server"], costs["engine"]),
-        "floor": overhead(costs["floor"], None),
+        name: overhead(costs[name], None if name == "floor" else costs["engine"]) for name in peers
     }
 
 
