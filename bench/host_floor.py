@@ -6,6 +6,7 @@ import time
 from ctypes import c_int, c_int64, c_void_p
 
 import numpy as np
+import torch
 
 from bench.compare import Rival
 from paged.kernel.backends.host import HostConfig, load_host
@@ -39,6 +40,35 @@ def host_floor(num_bytes: int, num_flops: float) -> Rival:
             reading_s = (read_s - begin_s) * num_bytes / memory.nbytes
             computing_s = (computed_s - read_s) * num_flops / probe_flops
             taken.append(1e6 * max(reading_s, computing_s))
+        return taken
+
+    return rounds
+
+
+def block_floor(pool: torch.Tensor, tables: torch.Tensor) -> Rival:
+    """Return rounds that read the blocks of int32 tables once, in their order, and compute nothing.
+
+    pool [num_blocks, ...]: contiguous, with blocks of whole KiB.
+    """
+    host = load_host(HostConfig())
+    read = host.function(
+        "paged_host_probe_blocks", c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_int
+    )
+    table = tables.flatten()
+    block_bytes = pool[0].nbytes
+    if block_bytes % 1024 or not pool.is_contiguous():
+        raise ValueError(f"expected blocks of whole KiB side by side, got {block_bytes} bytes")
+    sums = np.zeros(len(table), np.float32)
+
+    def rounds(num_rounds: int) -> list[float]:
+        taken: list[float] = []
+        for _ in range(num_rounds):
+            begin_s = time.perf_counter()
+            read(
+                *(pool.data_ptr(), table.data_ptr(), len(table), block_bytes),
+                *(sums.ctypes.data, host.num_threads),
+            )
+            taken.append(1e6 * (time.perf_counter() - begin_s))
         return taken
 
     return rounds

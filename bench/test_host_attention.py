@@ -1,7 +1,9 @@
 """Time of host attention beside reading the keys and values once, on the same threads.
 
-The pool holds 64 MiB of keys and values in blocks that lie anywhere, in huge pages as the engine's
-pools do. Times and floors of the same chunk are compared, for a machine is seldom quiet.
+`floor` reads as many bytes that lie side by side; `blocks` reads the blocks of this pool, in the
+order of the tables. The pool holds 64 MiB of keys and values in blocks that lie anywhere, in huge
+pages as the engine's pools do. Times and floors of the same chunk are compared, for a machine is
+seldom quiet.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.compare import Comparison, Contestant, Times, race
-from bench.host_floor import CACHE_BYTES, host_floor
+from bench.host_floor import CACHE_BYTES, block_floor, host_floor
 from bench.report import Collected
 from paged.kernel import op_call, use_kernel
 from paged.kernel.huge_pages import HugePages
@@ -72,7 +74,10 @@ def test_attention(
             Contestant(
                 prepare=lambda: None, run=lambda _: op_call("attention", *operands, **numbers)
             ),
-            {"floor": host_floor(num_bytes, num_flops)},
+            {
+                "floor": host_floor(num_bytes, num_flops),
+                "blocks": block_floor(operands[1], operands[2]),
+            },
             num_chunks=NUM_CHUNKS,
             rounds_per_chunk=ROUNDS_PER_CHUNK,
         )

@@ -73,23 +73,26 @@ public:
         find_keys(tile, keys);
         Ahead ahead(*this, tile, keys, next);
         for_strips(tile, [&](int64_t head, int64_t key, int64_t num) {
-            multiply(tile, key, keys + key, head, num, scratch, ahead.next());
+            multiply(tile, key, keys + key, head, num, scratch, ahead.of_strip());
         });
         for (int64_t row = 0; row < block.all_rows(); ++row) {
             float* scores = scratch.scores + row * kTileKeys;
+            ahead.ask();
             const float largest = score(scratch.scoring[row], tile.begin(), tile.num(), scores);
             scratch.largest[row] = largest;
+            ahead.ask();
             if (largest != kMinusInfinity) scratch.sum[row] = weigh(largest, tile.num(), scores);
         }
         std::fill(scratch.tile, scratch.tile + block.all_rows() * width_, 0.0f);
         for_strips(tile, [&](int64_t head, int64_t key, int64_t num) {
-            add(tile, key, keys + key, head, num, scratch, ahead.next());
+            add(tile, key, keys + key, head, num, scratch, ahead.of_strip());
         });
     }
 
 private:
     // Walks the strips of a tile, then those of the next, as they are read but kAheadBytes earlier.
-    // A hint: past the last tile it begins again, and strips count as one piece.
+    // While weights are computed it goes on, and beside strips it rests as often, so that memory is
+    // never idle. A hint: past the last tile it begins again, and strips count as one piece.
     class Ahead {
     public:
         Ahead(const BlockAttention& of, const Tile& tile, const Stored* const* keys,
@@ -98,11 +101,36 @@ private:
               num_heads_(tile.rows->num_heads),
               num_keys_(tile.num()),
               keys_(keys),
-              following_(following) {
-            const int64_t strip_bytes = kStripKeys * of.width_ * int64_t{sizeof(Stored)};
-            for (int64_t i = 0; i < ceil_div(kAheadBytes, strip_bytes); ++i) next();
+              following_(following),
+              strip_bytes_(kStripKeys * of.width_ * int64_t{sizeof(Stored)}),
+              num_strips_(2 * num_heads_ * ceil_div(num_keys_, kStripKeys)) {
+            const int64_t num_asks = 2 * tile.rows->all_rows();
+            num_rests_ = std::min(num_strips_, num_asks * kAskedBytes / strip_bytes_);
+            ask_bytes_ = num_rests_ * strip_bytes_ / num_asks;
+            for (int64_t i = 0; i < ceil_div(kAheadBytes, strip_bytes_); ++i) last_ = next();
         }
 
+        // Where that lies which is to be asked for beside the next strip.
+        const char* of_strip() {
+            const int64_t before = strip_ * num_rests_ / num_strips_;
+            ++strip_;
+            const bool rests = strip_ * num_rests_ / num_strips_ != before;
+            return last_ = rests ? last_ : next();
+        }
+
+        // Asks for a part, twice for each row.
+        void ask() {
+            for (int64_t bytes = 0; bytes < ask_bytes_; bytes += kCacheLineBytes) {
+                if (left_bytes_ <= 0) {
+                    asked_ = next();
+                    left_bytes_ = strip_bytes_;
+                }
+                prefetch(asked_, kCacheLineBytes);
+                left_bytes_ -= kCacheLineBytes;
+            }
+        }
+
+    private:
         const char* next() {
             const auto* at = keys_[key_] + half_ * of_.a_.kv_pool_stride[2] +
                              head_ * of_.a_.kv_pool_stride[3];
@@ -114,7 +142,6 @@ private:
             return reinterpret_cast<const char*>(at);
         }
 
-    private:
         // From keys to values, and from values to the next tile's keys.
         void turn() {
             key_ = 0;
@@ -132,6 +159,11 @@ private:
         const Tile* following_;
         const Stored* next_keys_[kTileKeys];
         int64_t half_ = 0, key_ = 0, head_ = 0;
+        int64_t strip_bytes_, num_strips_;  // of the tile
+        // Strips beside which nothing new is asked for, and bytes of a part.
+        int64_t num_rests_, ask_bytes_;
+        int64_t strip_ = 0, left_bytes_ = 0;
+        const char *last_ = nullptr, *asked_ = nullptr;
     };
 
     // Sets where the keys of a tile lie from its begin on, those of its first KV head.

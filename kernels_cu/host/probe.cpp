@@ -48,6 +48,19 @@ PAGED_EXPORT void paged_host_probe_flops(int64_t num_rounds, float* sums, int nu
     });
 }
 
+// Reads the blocks that a table lists, block_bytes each, as threads would read keys and values; a
+// block leaves one sum. block_bytes counts whole groups of kVectorsAtOnce.
+PAGED_EXPORT void paged_host_probe_blocks(const char* pool, const int* table, int64_t num_blocks,
+                                          int64_t block_bytes, float* sums, int num_threads) {
+    using namespace paged_host;
+    const int64_t chunk = chunk_of(num_threads, num_blocks, 1);
+    parallel_for(num_threads, num_blocks, chunk, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            sums[i] = read(pool + table[i] * block_bytes, block_bytes);
+        }
+    });
+}
+
 // Reads num_bytes, as threads would read a weight; a chunk leaves one sum.
 PAGED_EXPORT void paged_host_probe_stream(const char* from, int64_t num_bytes, float* sums,
                                           int num_threads) {
