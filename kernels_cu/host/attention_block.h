@@ -105,7 +105,9 @@ private:
               strip_bytes_(kStripKeys * of.width_ * int64_t{sizeof(Stored)}),
               num_strips_(2 * num_heads_ * ceil_div(num_keys_, kStripKeys)) {
             const int64_t num_asks = 2 * tile.rows->all_rows();
-            num_rests_ = std::min(num_strips_, num_asks * kAskedBytes / strip_bytes_);
+            // narrower ones take longer to compute with than to read, and would only be held up
+            const int64_t asked_bytes = std::is_same_v<Kv, Float32> ? kAskedBytes : 0;
+            num_rests_ = std::min(num_strips_, num_asks * asked_bytes / strip_bytes_);
             ask_bytes_ = num_rests_ * strip_bytes_ / num_asks;
             for (int64_t i = 0; i < ceil_div(kAheadBytes, strip_bytes_); ++i) last_ = next();
         }

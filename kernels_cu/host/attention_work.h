@@ -15,7 +15,7 @@ constexpr int64_t kMaxKeyBytes = 1024;
 constexpr int64_t kDirectRows = 2 * kRowsAtOnce;
 // What is asked for before it is read: what a thread reads in the time that memory takes to answer.
 constexpr int64_t kAheadBytes = 8 << 10;
-// The same in half the time that a row's weights of a tile take.
+// The same of floats in half the time that a row's weights of a tile take.
 constexpr int64_t kAskedBytes = 1 << 10;
 // Keys of a head that are taken in turn with those of others, as they lie in a block.
 constexpr int64_t kStripKeys = 16;
