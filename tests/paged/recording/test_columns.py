@@ -62,3 +62,10 @@ def test_other_bytes_are_refused() -> None:
     assert refused == len(data) - 1 - 3
     with pytest.raises(RecordingError, match="a kind of column from 0 to 3, got 9"):
         ColumnReader(b"\x01a\x09" + bytes(8))
+
+
+def test_a_name_is_given_once() -> None:
+    with pytest.raises(RecordingError, match="of different names, got two of ''"):
+        ColumnReader(bytes(10_000))
+    with pytest.raises(RecordingError, match="got two of 'a'"):
+        ColumnReader(written() * 2)
