@@ -97,7 +97,9 @@ class ColumnReader:
             for name, values in _columns(self.data):
                 # As zeros are read: millions of columns with no name and no value.
                 if name in self._columns:
-                    raise RecordingError(f"expected columns of different names, got two of {name!r}")
+                    raise RecordingError(
+                        f"expected columns of different names, got two of {name!r}"
+                    )
                 self._columns[name] = _Cursor(values)
         except (struct.error, ValueError, IndexError) as error:
             raise RecordingError(f"expected columns, got something else: {error}") from error
