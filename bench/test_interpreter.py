@@ -1,7 +1,8 @@
 """Throughput of the interpreter by kernel: on one core, on all, and with every access judged.
 
-Plain runs on one core are ours, so that the ratio of the judged ones, which take one, is that of
-the instrumentation. A call's process and its copies of operands are part of it, as they are of use.
+Plain runs on one core are ours, so that the ratio of the judged ones, which take one and one order
+of blocks, is that of the instrumentation. A call's process and its copies of operands are part of
+it, as they are of use; on a machine that others use, processor time tells more: docs/sanitizer.md.
 The least work of a call, over its time, is the throughput.
 """
 
