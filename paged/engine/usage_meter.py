@@ -45,18 +45,22 @@ class _Tenure:
 class UsageMeter:
     """Observer that integrates slot classes over engine time, in slot-seconds.
 
-    A part-filled block that forks share counts once for each of them until the first
-    writes to it; everything else is exact. What a static batch keeps for sequences that
-    have ended is internal. Of several KV groups the first alone is split.
+    Exact where every step is sampled, but for what unused slots of a part-filled block that
+    forks share come to: all sequences share in those until the first fork writes to it. What a
+    static batch keeps for sequences that have ended is internal. Of several KV groups the first
+    alone is split.
 
-    sample_every: steps that the allocator is asked once for; those between count as the one
-        before, and classes are then true but for what changes within so few steps.
+    sample_every: steps that the allocator is asked once for. What rows hold and use is followed in
+        those between too, and a prompt with a cached beginning has it asked; no more than what
+        comes to be shared, or cached, within so few steps counts as free or as token meanwhile.
     """
 
     def __init__(self, max_rows: int, *, sample_every: int = 1) -> None:
         self.elapsed_s = 0.0
         self._sample_every = sample_every
         self._latest: dict[str, int] = {}
+        # Slots that rows used, and were granted beyond, when the allocator was asked last.
+        self._used_then, self._unused_then = 0, 0
         self._slot_s: dict[str, float] = {}
         self._unused_slot_s = np.zeros(max_rows, np.float64)
         self._granted_slots: IndexArray = np.zeros(max_rows, np.int64)
@@ -84,17 +88,40 @@ class UsageMeter:
         for admitted in batch.admitted:
             self._admit(admitted)
         duration_s = result.duration_s
-        if not self._latest or batch.step % self._sample_every == 0:
-            self._latest = self._classes(scheduler)
-        for name, slots in self._latest.items():
-            self._slot_s[name] = self._slot_s.get(name, 0.0) + slots * duration_s
         tables, rows = batch.tables, scheduler.running_rows
         granted = tables.num_blocks[rows] * tables.block_size
+        unused = granted - tables.num_tokens[rows]
+        classes = self._classes_now(batch, scheduler, granted, unused)
+        for name, slots in classes.items():
+            self._slot_s[name] = self._slot_s.get(name, 0.0) + slots * duration_s
         grown = rows[granted > self._granted_slots[rows]]
         self._granted_at_s[grown] = self.elapsed_s
         self._granted_slots[rows] = granted
-        self._unused_slot_s[rows] += (granted - tables.num_tokens[rows]) * duration_s
+        # Forks that share a block have its unused slots together.
+        share = min(1.0, classes["granted_unused"] / max(1, unused.sum()))
+        self._unused_slot_s[rows] += unused * (share * duration_s)
         self.elapsed_s += duration_s
+
+    def _classes_now(
+        self, batch: Batch, scheduler: Scheduler, granted: IndexArray, unused: IndexArray
+    ) -> dict[str, int]:
+        """Slots by class: asked for, or those of the last time with what rows did since.
+
+        What rows were granted and do not use must be exact: it is taken off again at their ends.
+        """
+        num_unused = int(unused.sum())
+        num_used = int(granted.sum()) - num_unused
+        is_due = not self._latest or batch.step % self._sample_every == 0
+        if is_due or any(admitted.num_cached_tokens for admitted in batch.admitted):
+            self._latest = self._classes(scheduler)
+            self._used_then, self._unused_then = num_used, num_unused
+            return self._latest
+        more_used, more_unused = num_used - self._used_then, num_unused - self._unused_then
+        now = dict(self._latest)
+        now["token"] += more_used
+        now["granted_unused"] += more_unused
+        now["free"] -= more_used + more_unused
+        return now
 
     def _classes(self, scheduler: Scheduler) -> dict[str, int]:
         """Slots by class now, ended sequences whose rows are still held as internal."""

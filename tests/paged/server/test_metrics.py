@@ -70,8 +70,7 @@ def test_values_are_those_of_the_moment(toy: ToyEngine) -> None:
     assert _value(samples, "paged:blocks", state="free") == 12
     # Twelve tokens are stored by two steps, in four blocks of four slots.
     assert _value(samples, "paged:slots", **{"class": "granted_unused"}) == 16 - 12
-    # The second step counts as the first, which was looked at.
-    assert _value(samples, "paged:slot_seconds", **{"class": "token"}) == 10 + 10
+    assert _value(samples, "paged:slot_seconds", **{"class": "token"}) == 10 + 12
     assert _value(samples, "paged:kernel_info", op="a", variant="b") == 1
     shadow = {"allocator": "reserved-max"}
     assert _value(samples, "paged:shadow_requests", **shadow, state="held") == 2
