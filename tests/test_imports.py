@@ -59,6 +59,7 @@ LAYERS = {
             "fastapi",
             "starlette",
             "pydantic",
+            "httptools",
             "uvicorn",
             "uvloop",
             "prometheus_client",

@@ -28,7 +28,7 @@ MEMORY_GIB = 8
 FILE_GIB = 1
 _BOUNDS = (("v", MEMORY_GIB << 20), ("t", int(LIMIT_S)), ("f", FILE_GIB << 21))
 BOUNDED = "".join(f"ulimit -{kind} {most}; " for kind, most in _BOUNDS) + 'exec "$@"'
-MAX_ERRORS = 20
+MAX_ERRORS = 100
 
 FLAGS = (
     *("-std=c++17", "-w", "-fPIC", "-march=native"),
