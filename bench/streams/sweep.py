@@ -68,7 +68,8 @@ def measure(url: str, num_streams: int, seed: int) -> Point:
         arrivals=None,
         max_concurrency=num_streams,
     )
-    target = find_model(Target(url=url, model="", extra=BODY))
+    # llama.cpp's server closes connections that wait for its turn, as the next request comes.
+    target = find_model(Target(url=url, model="", extra=BODY, keeps_connections=False))
     return point_of(run_load(load, target, Objective()).summary, count)
 
 

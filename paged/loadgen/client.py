@@ -26,7 +26,8 @@ class Target:
     """A server, and how it is asked.
 
     url: with or without the /v1 of its paths. extra: more fields of each body.
-    timeout_s: for the whole of one request.
+    timeout_s: for the whole of one request. keeps_connections: for further requests; a server that
+        closes one just then has not failed, but the request has.
     """
 
     url: str
@@ -35,6 +36,7 @@ class Target:
     api_key: str | None = None
     timeout_s: float = 600.0
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    keeps_connections: bool = True
 
     @property
     def base_url(self) -> str:
@@ -48,7 +50,10 @@ class Target:
             base_url=self.base_url,
             headers=key,
             timeout=httpx.Timeout(None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+            limits=httpx.Limits(
+                max_connections=None,
+                max_keepalive_connections=None if self.keeps_connections else 0,
+            ),
             trust_env=False,
         )
 

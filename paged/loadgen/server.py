@@ -11,6 +11,7 @@ from paged.errors import ServerError
 from paged.loadgen.client import Target
 
 _TIMEOUT_S = 10.0
+_NO_ACCESS = (401, 403)
 
 
 def find_model(target: Target) -> Target:
@@ -25,6 +26,10 @@ def find_model(target: Target) -> Target:
         response.raise_for_status()
         models = cast("list[dict[str, Any]]", response.json()["data"])
         return replace(target, model=str(models[0]["id"]))
+    except httpx.HTTPStatusError as error:
+        status = error.response.status_code
+        hint = "; is the key right (--api-key)?" if status in _NO_ACCESS else ""
+        raise ServerError(f"{url}: status {status}{hint}") from error
     except httpx.HTTPError as error:
         raise ServerError(f"{url}: {error or type(error).__name__}; is a server up?") from error
     except (ValueError, KeyError, IndexError, TypeError) as error:

@@ -139,12 +139,14 @@ def lines_of(summary: Summary) -> list[str]:
         "lag_s": "sent after its time",
     }
     good = summary.num_good / summary.num_requests if summary.num_requests else 0.0
+    has_objective = summary.objective != Objective()
+    met = "met the objective" if has_objective else "ended well; no --slo-* is given"
     lines = [
         f"{summary.num_requests} requests in {summary.duration_s:.2f} s,"
         f" {summary.num_errors} errors",
         f"{summary.requests_per_s:.2f} requests/s,"
         f" {summary.output_tokens_per_s:.1f} output tokens/s",
-        f"goodput {summary.good_requests_per_s:.2f} requests/s ({good:.1%} met the objective)",
+        f"goodput {summary.good_requests_per_s:.2f} requests/s ({good:.1%} {met})",
         f"{'ms':<22}" + "".join(f"{name:>10}" for name in ("mean", "p50", "p90", "p99", "max")),
     ]
     for name, text in names.items():

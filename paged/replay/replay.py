@@ -164,4 +164,4 @@ def distance(got: torch.Tensor, expected: torch.Tensor) -> float:
         return 0.0
     a, b = got.to(torch.float64), expected.to(torch.float64)
     is_same = (a == b) | (a.isnan() & b.isnan())
-    return float(torch.where(is_same, 0.0, (a - b).abs()).nan_to_num(torch.inf).max())
+    return float(torch.where(is_same, 0.0, (a - b).abs()).nan_to_num(torch.inf, torch.inf).max())

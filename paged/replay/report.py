@@ -34,6 +34,8 @@ class Report:
         if not self.faults:
             lines = [f"{self.kernel}: right in all {len(served)} steps, by the float64 reference"]
         lines += [line for each in self.faults[:_MOST_FAULTS] for line in _fault_lines(each)]
+        if len(self.faults) > _MOST_FAULTS:
+            lines.append(f"  and {len(self.faults) - _MOST_FAULTS} more")
         left_out = [each for each in self.outcomes if each.why_not is not None]
         if left_out:
             first = left_out[0]

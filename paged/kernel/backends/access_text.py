@@ -105,6 +105,8 @@ class AccessText:
             # The first byte behind it is 0 elements past its last one's end.
             past = address - end
             elements = past // element_bytes
+            if elements == 0:
+                return past + 1, f"the first element past the end {of_operand}"
             return past + 1, f"{past} bytes ({elements} elements) past the end {of_operand}"
         before = begin - address
         elements = -(-before // element_bytes)

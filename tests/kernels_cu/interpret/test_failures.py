@@ -54,7 +54,7 @@ def at_line(text: str, mark: str) -> bool:
 @pytest.mark.parametrize(
     ("index", "expected"),
     [
-        (100, "0 bytes (0 elements) past the end of operand 'source', which has 400 bytes"),
+        (100, "the first element past the end of operand 'source', which has 400 bytes"),
         (103, "12 bytes (3 elements) past the end of operand 'source'"),
         (5_000, "19600 bytes (4900 elements) past the end of operand 'source'"),
         (-2_000, "8000 bytes (2000 elements) before the start of operand 'source'"),
@@ -80,7 +80,7 @@ def test_reading_just_before_an_input_is_seen_with_the_guard_at_its_begin(
 @pytest.mark.parametrize(
     ("index", "expected"),
     [
-        (100, "0 bytes (0 elements) past the end of operand 'target', which has 400 bytes"),
+        (100, "the first element past the end of operand 'target', which has 400 bytes"),
         (-2_000, "8000 bytes (2000 elements) before the start of operand 'target'"),
     ],
 )
@@ -96,7 +96,7 @@ def test_writing_outside_an_output_names_it_and_the_distance(
     ("guard", "offset", "expected"),
     [
         ("end", -1, "1 bytes (1 elements) before the start of operand 'target'"),
-        ("begin", 400, "0 bytes (0 elements) past the end of operand 'target'"),
+        ("begin", 400, "the first element past the end of operand 'target'"),
     ],
 )
 def test_writing_beside_an_operand_on_its_own_page_is_found_afterwards(

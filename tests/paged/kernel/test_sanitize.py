@@ -124,7 +124,7 @@ def test_threads_and_blocks_are_named_by_their_axes() -> None:
     found = findings(spec_of(body, launches=launches))[0]
     assert (found.kind, found.operand) == ("out_of_bounds", "y")
     assert (found.place.block, found.place.thread) == ((0, 1, 0), (7, 7, 0))
-    assert "y[256] in memory order, 0 bytes past the end" in found.message
+    assert "y[256] in memory order, just past the end of the operand" in found.message
 
 
 def test_what_one_launch_wrote_the_next_may_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from contextlib import closing, suppress
 from time import perf_counter
 from typing import Any
 
@@ -127,3 +128,32 @@ def test_a_server_that_is_not_there_is_an_error_of_the_request() -> None:
     error = _send(server).error
     assert error is not None
     assert error.startswith("ConnectError: ")
+
+
+@pytest.mark.parametrize(("keeps_connections", "num_connections"), [(True, 1), (False, 3)])
+def test_connections_are_kept_or_not(keeps_connections: bool, num_connections: int) -> None:
+    met = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal met
+        met += 1
+        with suppress(asyncio.IncompleteReadError), closing(writer):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                lines = head.lower().split(b"\r\n")
+                length = next(line for line in lines if b"content-length" in line)
+                await reader.readexactly(int(length.partition(b":")[2]))
+                text = f"{CHUNK}\n\ndata: [DONE]\n\n"
+                answered = f"HTTP/1.1 200 OK\r\ncontent-length: {len(text)}\r\n\r\n{text}"
+                writer.write(answered.encode())
+
+    async def send_three() -> list[Record]:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        target = Target(url=url, model="fake", keeps_connections=keeps_connections)
+        async with server, target.session() as session:
+            client = Client(session, target, start_s=perf_counter())
+            return [await client.send(JOB) for _ in range(3)]
+
+    assert [record.error for record in asyncio.run(send_three())] == [None] * 3
+    assert met == num_connections

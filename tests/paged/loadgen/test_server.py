@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import httpx
 import pytest
 
 from paged.errors import ServerError
@@ -22,6 +25,19 @@ def test_a_server_that_is_not_there_is_told() -> None:
         pass
     with pytest.raises(ServerError, match=r"^http://127.*/v1/models: .*; is a server up\?"):
         find_model(Target(url=server.url, model=""))
+
+
+@pytest.mark.parametrize(("status", "has_hint"), [(401, True), (403, True), (404, False)])
+def test_a_key_that_is_wrong_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, status: int, has_hint: bool
+) -> None:
+    def answer(url: str, **_: Any) -> httpx.Response:
+        return httpx.Response(status, request=httpx.Request("GET", url))
+
+    monkeypatch.setattr(httpx, "get", answer)
+    with pytest.raises(ServerError, match=f"/v1/models: status {status}") as caught:
+        find_model(Target(url="http://somewhere", model=""))
+    assert ("--api-key" in str(caught.value)) == has_hint
 
 
 def test_a_list_without_a_model_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

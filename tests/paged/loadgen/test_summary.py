@@ -86,6 +86,8 @@ def test_the_text_has_all_errors_and_times_in_ms() -> None:
     lines = lines_of(summarize(RECORDS, Objective(ttft_s=0.2)))
     assert lines[0] == "6 requests in 5.50 s, 3 errors"
     assert lines[2] == "goodput 0.36 requests/s (33.3% met the objective)"
+    without = lines_of(summarize(RECORDS, Objective()))
+    assert without[2].endswith("(50.0% ended well; no --slo-* is given)")
     assert lines[4].split() == [
         "time",
         "to",

@@ -121,6 +121,6 @@ def test_distance_knows_values_that_are_not_finite() -> None:
     a = torch.tensor([1.0, inf, nan])
     assert distance(a, a) == 0
     assert distance(a, torch.tensor([1.5, inf, nan])) == 0.5
-    assert distance(a, torch.tensor([1.0, -inf, nan])) == torch.finfo(torch.float64).max
+    assert distance(a, torch.tensor([1.0, -inf, nan])) == inf
     assert distance(a, torch.tensor([1.0, inf, 0.0])) == inf
     assert distance(a[:0], a[:0]) == 0
