@@ -91,26 +91,27 @@ class UsageMeter:
         tables, rows = batch.tables, scheduler.running_rows
         granted = tables.num_blocks[rows] * tables.block_size
         unused = granted - tables.num_tokens[rows]
-        classes = self._classes_now(batch, scheduler, granted, unused)
+        num_unused = int(unused.sum())
+        num_used = int(granted.sum()) - num_unused
+        classes = self._classes_now(batch, scheduler, num_used=num_used, num_unused=num_unused)
         for name, slots in classes.items():
             self._slot_s[name] = self._slot_s.get(name, 0.0) + slots * duration_s
         grown = rows[granted > self._granted_slots[rows]]
         self._granted_at_s[grown] = self.elapsed_s
         self._granted_slots[rows] = granted
         # Forks that share a block have its unused slots together.
-        share = min(1.0, classes["granted_unused"] / max(1, unused.sum()))
+        share = min(1.0, classes["granted_unused"] / max(1, num_unused))
         self._unused_slot_s[rows] += unused * (share * duration_s)
         self.elapsed_s += duration_s
 
     def _classes_now(
-        self, batch: Batch, scheduler: Scheduler, granted: IndexArray, unused: IndexArray
+        self, batch: Batch, scheduler: Scheduler, *, num_used: int, num_unused: int
     ) -> dict[str, int]:
         """Slots by class: asked for, or those of the last time with what rows did since.
 
         What rows were granted and do not use must be exact: it is taken off again at their ends.
+        num_used, num_unused: slots that running rows use, and were granted beyond.
         """
-        num_unused = int(unused.sum())
-        num_used = int(granted.sum()) - num_unused
         is_due = not self._latest or batch.step % self._sample_every == 0
         if is_due or any(admitted.num_cached_tokens for admitted in batch.admitted):
             self._latest = self._classes(scheduler)

@@ -156,9 +156,10 @@ class FindingReader:
         elements = offset // tensor.element_size()
         if not 0 <= offset < extent.end - extent.begin:
             past = offset - (extent.end - extent.begin)
-            side = f"{past} bytes past the end of" if past > 0 else "just past the end of"
             if offset < 0:
                 side = f"{-offset} bytes before"
+            else:
+                side = f"{past} bytes past the end of" if past else "just past the end of"
             return name, None, f"{name}[{elements}] in memory order, {side} the operand"
         index = index_of(elements, tensor.shape, tensor.stride())
         if index is None:
