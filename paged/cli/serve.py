@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from paged.cli.byte_size import byte_size
 from paged.cli.command import Action
@@ -30,9 +30,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     server.add_argument(
         "--served-model-name",
-        nargs="+",
+        action="append",
         metavar="NAME",
-        help="what clients call the model; answers carry the first (default: MODEL)",
+        help="what clients call the model; may be given again, and answers carry the first"
+        " (default: MODEL)",
     )
     server.add_argument(
         "--api-key",
@@ -43,10 +44,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     server.add_argument(
         "--allowed-origins",
-        nargs="+",
-        default=[],
+        action="append",
         metavar="ORIGIN",
-        help="of web pages that may call the server; * is any (default: none)",
+        help="of web pages that may call the server; may be given again, and * is any"
+        " (default: none)",
     )
     server.add_argument(
         "--ssl-keyfile", metavar="FILE", help="private key, PEM (default: plain http)"
@@ -62,11 +63,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     server.add_argument(
         "--shadow-allocators",
-        nargs="*",
-        default=list(SHADOWS),
-        choices=SHADOWS,
-        metavar="POLICY",
-        help=f"shown beside the real one, of {', '.join(SHADOWS)}; no name is none (default: all)",
+        type=shadow_names,
+        default=SHADOWS,
+        metavar="POLICY,...",
+        help=f"shown beside the real one, of {', '.join(SHADOWS)}, or none (default: all)",
     )
     _add_limits(parser)
     add_model_options(parser, is_model_positional=True)
@@ -104,6 +104,20 @@ def _add_limits(parser: ArgumentParser) -> None:
     )
 
 
+def shadow_names(text: str) -> tuple[str, ...]:
+    """Read `virtual,reserved-max`, each once; `none` is no policy. Raises ArgumentTypeError."""
+    if text == "none":
+        return ()
+    names = tuple(dict.fromkeys(text.split(",")))
+    unknown = [name for name in names if name not in SHADOWS]
+    if unknown:
+        raise ArgumentTypeError(
+            f"expected policies of {','.join(SHADOWS)} with commas between, or none,"
+            f" got {unknown[0]!r:.40}"
+        )
+    return names
+
+
 def _run(arguments: Namespace) -> int:
     from paged.engine.loaded_model import load_model
     from paged.server.config import ServerConfig
@@ -125,7 +139,7 @@ def _run(arguments: Namespace) -> int:
     config = ServerConfig(
         served_model_names=tuple(arguments.served_model_name or [options.model]),
         api_keys=_keys(arguments.api_key),
-        allowed_origins=tuple(arguments.allowed_origins),
+        allowed_origins=tuple(arguments.allowed_origins or ()),
         limits=limits,
     )
     listen = Listen(
@@ -142,7 +156,7 @@ def _run(arguments: Namespace) -> int:
             options,
             load_model(options),
             max_open_requests=limits.max_open_requests,
-            shadows=tuple(dict.fromkeys(arguments.shadow_allocators)),
+            shadows=arguments.shadow_allocators,
         )
         logging.basicConfig(
             level=arguments.uvicorn_log_level.upper(), format="%(levelname)s: %(message)s"

@@ -226,6 +226,16 @@ def test_each_option_that_takes_a_value_says_what_it_is_by_default() -> None:
     assert silent == []
 
 
+def test_no_option_takes_the_arguments_that_follow_its_value() -> None:
+    greedy = [
+        f"{parser.prog} {option.option_strings[0]}"
+        for parser in _all_parsers(cli._build_parser())
+        for option in parser._actions
+        if option.option_strings and option.nargs in ("*", "+", "?")
+    ]
+    assert greedy == []
+
+
 def _all_parsers(parser: CommandParser) -> Iterator[CommandParser]:
     if parser.command is not None:
         parser.command.load().add_arguments(parser)

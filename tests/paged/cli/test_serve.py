@@ -16,6 +16,7 @@ import pytest
 from paged.cli.main import main
 
 TINY = ["tiny", "--dtype", "float32", "--device", "cpu", "--max-model-len", "96"]
+NAMES = ["--served-model-name", "a/b", "--served-model-name", "c"]
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def serving(*flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def test_it_ends_what_has_begun_when_it_is_told_to_stop() -> None:
-    with serving("--served-model-name", "a/b", "c", "--api-key", "k") as (process, url):
+    with serving(*NAMES, "--api-key", "k") as (process, url):
         headers = {"authorization": "Bearer k"}
         with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
             assert [card["id"] for card in client.get("/v1/models").json()["data"]] == ["a/b", "c"]
@@ -120,13 +121,20 @@ def test_an_environment_that_names_no_key_lets_nobody_in(
     assert "api_keys: expected texts without spaces" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("names", [(), ("virtual", "virtual")])
-def test_shadows_are_those_that_are_named(names: tuple[str, ...]) -> None:
-    with serving("--shadow-allocators", *names) as (_, url):
+@pytest.mark.parametrize(("named", "names"), [("none", []), ("virtual,virtual", ["virtual"])])
+def test_shadows_are_those_that_are_named(named: str, names: list[str]) -> None:
+    with serving("--shadow-allocators", named) as (_, url):
         shadows = httpx.get(f"{url}/v1/blocks").json()["shadows"]
         metrics = httpx.get(f"{url}/metrics").text
-    assert [shadow["allocator"] for shadow in shadows] == list(dict.fromkeys(names))
+    assert [shadow["allocator"] for shadow in shadows] == names
     assert ("paged:shadow_" in metrics) == bool(names)
+
+
+@pytest.mark.parametrize("named", ["", "virtual,", "paged", "virtual,none"])
+def test_a_shadow_that_is_none_is_refused(named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--shadow-allocators", named])
+    assert "expected policies of reserved-max,reserved-pow2,virtual" in capsys.readouterr().err
 
 
 def test_the_names_of_shadows_are_those_of_the_server() -> None:
