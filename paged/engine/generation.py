@@ -20,7 +20,8 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
 
     Closing it gives up what has not ended: by `close`, at the end of a `with` block, or
     when a step raises. One that is dropped is given up by the next step of the engine.
-    An interrupt waits for the end of the step.
+    An interrupt waits for the end of the step; a second one, for that of what the model does not
+    compute.
     """
 
     def __init__(self, switch: Switch, streams: Sequence[RequestStream]) -> None:

@@ -22,6 +22,7 @@ from paged.engine.decode_inputs import DecodeInputs
 from paged.engine.grammar_compiler import GrammarCompiler
 from paged.engine.grammar_rows import GrammarRows
 from paged.engine.graph_capture import Capture
+from paged.engine.interrupts import breakable
 from paged.engine.kv_pool import KVPools
 from paged.engine.logprobs import logprobs_of
 from paged.engine.model_inputs import ModelInputs
@@ -108,7 +109,9 @@ class ModelExecutor:
             if not batch.num_seqs:
                 return _nothing_drawn(perf_counter() - started_s)
             draws = self._planner.plan(batch)
-            return self._draw(batch, draws, self._compute(batch, draws), started_s)
+            with breakable():
+                computed = self._compute(batch, draws)
+            return self._draw(batch, draws, computed, started_s)
 
     def record_graphs(self) -> None:
         """Record decode at all sizes, so that no step has to.

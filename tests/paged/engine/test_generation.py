@@ -21,6 +21,8 @@ from paged.scheduler.request import FinishReason, Request
 from tests.helpers.released import check_released
 from tests.helpers.tiny_llm import tiny_model
 
+Interrupt = Callable[..., None]
+
 
 class _Desk:
     """A switch, its engine, and requests of a few tokens."""
@@ -117,15 +119,16 @@ def test_an_aborted_request_tells_its_end_to_its_reader(desk: _Desk) -> None:
 @pytest.fixture
 def interrupted_before(
     desk: _Desk, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
-) -> Callable[[object, str], None]:
-    """Return what puts one real interrupt before the next call of a method."""
+) -> Interrupt:
+    """Return what puts real interrupts, one by default, before the next call of a method."""
 
-    def patch(owner: object, name: str) -> None:
+    def patch(owner: object, name: str, count: int = 1) -> None:
         original = getattr(owner, name)
 
         def interrupted(*operands: Any, **options: Any) -> Any:
             monkeypatch.setattr(owner, name, original)
-            ctrl_c()
+            for _ in range(count):
+                ctrl_c()
             return original(*operands, **options)
 
         monkeypatch.setattr(owner, name, interrupted)
@@ -143,21 +146,25 @@ def _check_whole(desk: _Desk) -> None:
     assert not desk.engine.has_work
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize(
     ("part", "method"),
     [
         ("scheduler.allocator.tables", "take_rows"),
         ("scheduler.allocator", "admit"),
         ("scheduler", "schedule"),
+        ("executor._planner", "plan"),
         ("executor", "forward"),
+        ("executor._table", "select"),
+        ("scheduler.allocator", "grow"),
         ("scheduler", "update"),
     ],
 )
-def test_an_interrupt_anywhere_in_a_step_leaves_nothing_behind(
-    desk: _Desk, interrupted_before: Callable[[object, str], None], part: str, method: str
+def test_interrupts_anywhere_in_a_step_leave_nothing_behind(
+    desk: _Desk, interrupted_before: Interrupt, part: str, method: str, count: int
 ) -> None:
     generation = desk.start("a", "b", max_tokens=80)
-    interrupted_before(attrgetter(part)(desk.engine), method)
+    interrupted_before(attrgetter(part)(desk.engine), method, count)
     with pytest.raises(KeyboardInterrupt):
         list(generation)
     assert list(generation) == []
@@ -165,7 +172,7 @@ def test_an_interrupt_anywhere_in_a_step_leaves_nothing_behind(
 
 
 def test_an_interrupt_while_queueing_takes_all_of_the_call_back(
-    desk: _Desk, interrupted_before: Callable[[object, str], None]
+    desk: _Desk, interrupted_before: Interrupt
 ) -> None:
     interrupted_before(desk.engine, "add_request")
     with pytest.raises(KeyboardInterrupt):
@@ -174,7 +181,7 @@ def test_an_interrupt_while_queueing_takes_all_of_the_call_back(
 
 
 def test_an_interrupt_while_closing_gives_up_the_rest(
-    desk: _Desk, interrupted_before: Callable[[object, str], None]
+    desk: _Desk, interrupted_before: Interrupt
 ) -> None:
     generation = desk.start("a", "b", "c", max_tokens=80)
     next(generation)

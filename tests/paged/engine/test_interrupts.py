@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from paged.engine.interrupts import held_interrupts
+from paged.engine.interrupts import breakable, held_interrupts
 
 CtrlC = Callable[[], None]
 
@@ -28,12 +28,60 @@ def test_an_interrupt_waits_for_the_end_of_the_block(ctrl_c: CtrlC) -> None:
     assert done == ["block", "next"]
 
 
-def test_a_second_interrupt_raises_at_once(ctrl_c: CtrlC) -> None:
+def _break(*actions: CtrlC) -> None:
+    with breakable():
+        for action in actions:
+            action()
+
+
+def test_a_second_interrupt_raises_at_once_where_it_may(ctrl_c: CtrlC) -> None:
     done: list[str] = []
+
+    def part() -> None:
+        _break(lambda: done.append("first"), ctrl_c, lambda: done.append("second"))
+
     with pytest.raises(KeyboardInterrupt) as caught:
-        _hold(ctrl_c, lambda: done.append("first"), ctrl_c, lambda: done.append("second"))
+        _hold(ctrl_c, part, lambda: done.append("third"))
     assert done == ["first"]
     assert caught.value.__context__ is None
+
+
+def test_a_second_interrupt_waits_for_where_it_may_raise(ctrl_c: CtrlC) -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        _hold(ctrl_c, ctrl_c, lambda: done.append("held"), lambda: _break(lambda: done.append("")))
+    assert done == ["held"]
+    with pytest.raises(KeyboardInterrupt):
+        _hold(_break, ctrl_c, ctrl_c, lambda: done.append("to the end"))
+    assert done == ["held", "to the end"]
+
+
+def test_what_is_done_on_the_way_out_is_held(ctrl_c: CtrlC) -> None:
+    done: list[str] = []
+
+    def part() -> None:
+        try:
+            _break(ctrl_c, ctrl_c)
+        finally:
+            ctrl_c()
+            ctrl_c()
+            done.append("taken back")
+
+    with pytest.raises(KeyboardInterrupt):
+        _hold(part)
+    assert done == ["taken back"]
+
+
+def test_one_interrupt_lets_a_part_that_may_be_broken_off_end(ctrl_c: CtrlC) -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        _hold(lambda: _break(ctrl_c, lambda: done.append("part")), lambda: done.append("block"))
+    assert done == ["part", "block"]
+
+
+def test_a_part_that_may_be_broken_off_alone_changes_nothing(ctrl_c: CtrlC) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _break(ctrl_c)
 
 
 def test_an_interrupt_outside_a_block_raises_as_ever(ctrl_c: CtrlC) -> None:
