@@ -20,8 +20,7 @@ class Generation(Iterator[tuple[int, OutputDelta]]):
 
     Closing it gives up what has not ended: by `close`, at the end of a `with` block, or
     when a step raises. One that is dropped is given up by the next step of the engine.
-    An interrupt waits for the end of the step; a second one, for that of what the model does not
-    compute.
+    An interrupt waits for the end of the step; a second one breaks off what the model computes.
     """
 
     def __init__(self, switch: Switch, streams: Sequence[RequestStream]) -> None:
