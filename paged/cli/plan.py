@@ -11,6 +11,7 @@ from model_zoo.config import DTYPES, ModelConfig
 from model_zoo.loading.download import SMOLLM2
 from paged.allocator.base import Demand
 from paged.allocator.registry import ALLOCATORS, make_allocator
+from paged.allocator.window import most_window_blocks
 from paged.cli.byte_size import byte_size, shown
 from paged.cli.command import Action
 from paged.cli.concurrency import max_concurrency
@@ -67,6 +68,18 @@ class MemoryPlan:
         )
         return replace(config, watermark=0.0, enable_prefix_caching=False)
 
+    def sequence_bytes(self, num_tokens: int) -> int:
+        """Count what one sequence takes at its longest, paged: of a window, what it reaches."""
+        shape, size = self.shape, self.block_size
+        whole = -(-num_tokens // size)
+        num_step_tokens = LLMConfig(device="cuda").num_step_tokens
+        num_blocks = whole * shape.num_layers
+        for window in () if self.model is None else self.model.windows:
+            if window is not None:
+                most = most_window_blocks(window, block_size=size, num_step_tokens=num_step_tokens)
+                num_blocks -= max(0, whole - most)
+        return num_blocks * size * shape.kv_bytes_per_token // shape.num_layers
+
     def fits(self, num_tokens: int) -> bool:
         """Say whether a sequence of so many tokens can come to its end, paged."""
         if self.num_blocks == 0:
@@ -97,7 +110,7 @@ def make_plan(
         raise ConfigError(
             f"{shape.name} does not fit: of {shown(plan.budget_bytes)}, weights take "
             f"{shown(shape.weight_bytes)}, activations {shown(plan.activation_bytes)} and one "
-            f"sequence of {max_model_len} tokens {shown(max_model_len * shape.kv_bytes_per_token)};"
+            f"sequence of {max_model_len} tokens {shown(plan.sequence_bytes(max_model_len))};"
             " give more --gpu-memory, a narrower --dtype or a smaller --max-model-len"
         )
     return plan

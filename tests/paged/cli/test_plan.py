@@ -13,7 +13,7 @@ from model_zoo.tiny import CONFIG
 from paged.allocator.registry import ALLOCATORS
 from paged.cli.concurrency import max_concurrency
 from paged.cli.main import main
-from paged.cli.plan import make_plan
+from paged.cli.plan import MemoryPlan, make_plan
 from paged.errors import ConfigError
 from paged.shapes import MODELS, find_shape
 from tests.helpers.gguf_files import small_llama, write_model
@@ -153,6 +153,26 @@ def test_a_sequence_with_windows_may_be_longer_than_the_pool() -> None:
     assert 4096 < tokens_of_the_pool(window=64) < 2**16
     with pytest.raises(ConfigError, match="does not fit"):
         tokens_of_the_pool(window=None)
+
+
+def test_what_does_not_fit_is_counted_by_its_windows() -> None:
+    def needed_bytes(*windows: int | None) -> int:
+        plan = MemoryPlan(
+            shape=CONFIG.shape,
+            budget_bytes=0,
+            activation_bytes=0,
+            block_size=16,
+            max_model_len=2**16,
+            model=replace(CONFIG, windows=windows, max_model_len=2**16),
+        )
+        return plan.sequence_bytes(2**16)
+
+    whole = 2**16 * CONFIG.shape.kv_bytes_per_token
+    assert needed_bytes(None, None) == whole
+    assert needed_bytes(2**16, None) == whole
+    # Of a window of 65 tokens, the 64 before a step of 2048: 2112 slots, and a block that both cut.
+    assert needed_bytes(65, None) == whole // 2 + whole // 2 * (2112 + 16) // 2**16
+    assert needed_bytes(65, 65) == whole * (2112 + 16) // 2**16
 
 
 def test_a_shape_without_weights_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
