@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from paged.field_checks import MAX_INT64, MIN_INT64, integer
 from paged.recording.recording import Recording, open_recording
 
 if TYPE_CHECKING:
+    from paged.kernel.measure.candidate import Candidate
     from paged.replay.shape import ReplayShape
 
 NO_HARDWARE = "times of CUDA kernels are the interpreter's on this CPU: no measure of a GPU"
@@ -31,9 +33,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--kernel",
         type=choice,
-        metavar="attention=VARIANT",
-        help="a name of 'paged kernels list', FILE.cu, host or reference (default: only tell what"
-        " was recorded)",
+        metavar="OP=VARIANT",
+        help="of any operation: a name of 'paged kernels list', FILE.cu, host or reference"
+        " (default: only tell what was recorded)",
     )
     parser.add_argument(
         "--against", metavar="VARIANT", help="compare with this one too (default: none)"
@@ -58,14 +60,17 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--steps", type=span, metavar="A:B", help="from step A to before B (default: all)"
     )
     parser.add_argument(
-        "--every", type=int, metavar="N", help="each Nth of them (default: 8 in all, 64 on a GPU)"
+        "--every",
+        type=int,
+        metavar="N",
+        help="each Nth of them that calls OP (default: 8 in all, 64 on a GPU)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="each step (default: none)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="each call (default: none)")
     _add_shape(parser)
 
 
 def _add_shape(parser: ArgumentParser) -> None:
-    shape = parser.add_argument_group("attention")
+    shape = parser.add_argument_group("shape")
     shape.add_argument(
         "--num-kv-heads", type=int, metavar="N", help="(default: the model's; 1 on a CPU)"
     )
@@ -73,7 +78,10 @@ def _add_shape(parser: ArgumentParser) -> None:
         "--group-size", type=int, metavar="N", help="heads over a KV head (default: the model's)"
     )
     shape.add_argument("--head-dim", type=int, metavar="N", help="(default: the model's)")
-    shape.add_argument("--dtype", default="bfloat16", help="of queries (default: %(default)s)")
+    shape.add_argument(
+        "--num-layers", type=int, metavar="N", help="of moved blocks (default: 32; 1 on a CPU)"
+    )
+    shape.add_argument("--dtype", default="bfloat16", help="of new rows (default: %(default)s)")
     shape.add_argument("--kv-dtype", default="bfloat16", help="of the pool (default: %(default)s)")
     shape.add_argument("--kv-group", type=int, default=0, metavar="N", help="(default: 0)")
     shape.add_argument("--seed", type=int, default=0, metavar="S", help="of contents (default: 0)")
@@ -100,15 +108,11 @@ def _run(arguments: Namespace) -> int:
 
 def _check(arguments: Namespace) -> None:
     """Refuse options that contradict each other. Raises: ConfigError, BackendUnavailable."""
-    from paged.replay.contender import OP
-
     if arguments.kernel is None:
         given = [name for name in _OF_A_KERNEL if getattr(arguments, name)]
         if given:
             raise ConfigError(f"--{given[0]} says what is done with a kernel: name it by --kernel")
         return
-    if arguments.kernel[0] != OP:
-        raise ConfigError(f"only {OP} can be replayed, got --kernel {arguments.kernel[0]}=")
     if arguments.bench and arguments.against is None:
         raise ConfigError("--bench times a kernel beside another: name it by --against")
     for name in ("sanitize", "count"):
@@ -145,39 +149,51 @@ def _replay(recording: Recording, arguments: Namespace) -> int:
     import torch
 
     from paged.kernel.measure.bandwidth import l2_bytes
-    from paged.replay.contender import OP, contender, sanitized
+    from paged.replay.calls import CALLS
     from paged.replay.replay import replay
     from paged.replay.report import Report
-    from paged.replay.step_problem import step_problem
+    from paged.replay.step_problem import StepSource
 
+    op: str = arguments.kernel[0]
+    calls = CALLS[op]
     device = torch.device(arguments.device)
-    places = _places(recording, arguments)
     shape = _shape(recording, arguments)
-    variant: str = arguments.kernel[1]
-    kernel = sanitized(variant) if arguments.sanitize else contender(variant)
-    other = None if arguments.against is None else contender(arguments.against)
-    every = f", one in {places.step:,}" if places.step > 1 else ""
-    print(f"{len(places):,} of them{every}; {shape.text}", flush=True)
+    kernel, other = _candidates(arguments)
+    places, which = _places(recording, arguments, calls.moves)
+    print(f"{which}; {shape.block_text if calls.moves else shape.text}", flush=True)
     if arguments.bench and device.type == "cpu":
         print(NO_HARDWARE, flush=True)
     outcomes = replay(
         recording,
         places,
-        lambda batch, place: step_problem(
-            batch, shape, place=place, seed=arguments.seed, device=device
+        lambda batch, place: calls.make(
+            batch, shape, StepSource(place=place, seed=arguments.seed, device=device)
         ),
         (kernel, other),
         num_rounds=arguments.rounds if arguments.bench else 0,
         l2_bytes=l2_bytes(device),
         is_counted=arguments.count,
     )
+    if not outcomes:
+        raise ConfigError(
+            f"no chosen step calls {op}: choose others by --steps, or record a run that does"
+        )
     report = Report(
-        kernel=f"{OP}={kernel.name}", other=None if other is None else other.name, outcomes=outcomes
+        kernel=f"{op}={kernel.name}", other=None if other is None else other.name, outcomes=outcomes
     )
     print("\n".join(report.lines()))
     if arguments.json is not None:
         _write(arguments.json, json.dumps(report.rows(), indent=1) + "\n")
     return 1 if report.faults else 0
+
+
+def _candidates(arguments: Namespace) -> tuple[Candidate, Candidate | None]:
+    """Return the kernel and what it is compared with. Raises: KernelSourceError."""
+    from paged.replay.contender import contender, sanitized
+
+    op, variant = arguments.kernel
+    kernel = sanitized(op, variant) if arguments.sanitize else contender(op, variant)
+    return kernel, None if arguments.against is None else contender(op, arguments.against)
 
 
 def _write(file: Path, text: str) -> None:
@@ -188,10 +204,22 @@ def _write(file: Path, text: str) -> None:
         raise ConfigError(f"cannot write --json {file}: {error.strerror}") from error
 
 
-def _places(recording: Recording, arguments: Namespace) -> range:
-    """Return the places of the steps to replay."""
-    places = range(recording.num_steps)[arguments.steps or slice(None)]
-    return places[:: arguments.every or max(1, -(-len(places) // _FEW_STEPS[arguments.device]))]
+def _places(
+    recording: Recording, arguments: Namespace, moves: Sequence[str]
+) -> tuple[Sequence[int], str]:
+    """Return the places of the steps to replay, and in words which they are.
+
+    moves: those of a batch that make the calls; none where every step makes one.
+    """
+    places: Sequence[int] = range(recording.num_steps)[arguments.steps or slice(None)]
+    among = "of them"
+    if moves:
+        num_moves = recording.num_moves(moves)
+        places = [place for place in places if num_moves[place]]
+        among = f"of the {len(places):,} that move blocks for it"
+    every = arguments.every or max(1, -(-len(places) // _FEW_STEPS[arguments.device]))
+    chosen = places[::every]
+    return chosen, f"{len(chosen):,} {among}" + (f", one in {every:,}" if every > 1 else "")
 
 
 def _shape(recording: Recording, arguments: Namespace) -> ReplayShape:
@@ -202,6 +230,7 @@ def _shape(recording: Recording, arguments: Namespace) -> ReplayShape:
         num_kv_heads=arguments.num_kv_heads or (1 if arguments.device == "cpu" else None),
         group_size=arguments.group_size,
         head_dim=arguments.head_dim,
+        num_layers=arguments.num_layers or (1 if arguments.device == "cpu" else None),
         q_t=arguments.dtype,
         kv_t=arguments.kv_dtype,
         group=arguments.kv_group,

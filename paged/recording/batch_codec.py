@@ -154,3 +154,11 @@ def _take_moves(columns: ColumnReader, name: str) -> BlockMoves:
     has_group = columns.take_int(f"{name}_has_group")
     src, dst = columns.take(f"{name}_src", count), columns.take(f"{name}_dst", count)
     return BlockMoves(src, dst, columns.take(f"{name}_group", count) if has_group else None)
+
+
+def take_move_counts(columns: ColumnReader, name: str, num_steps: int) -> IndexArray:
+    """Read how many blocks each step of a chunk moves, and nothing else of it.
+
+    name: of the moves in a `Batch`. Mutates: columns. Raises: RecordingError.
+    """
+    return columns.take(f"num_{name}", num_steps)

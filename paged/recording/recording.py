@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from paged.errors import RecordingError
-from paged.recording.batch_codec import RecordedStep, take_step
+from paged.recording.batch_codec import RecordedStep, take_move_counts, take_step
 from paged.recording.columns import ColumnReader
 from paged.recording.framing import HEADER, ChunkPlace, Contents, read_chunk, read_contents
 from paged.recording.header import Header
 from paged.recording.schedule_state import ScheduleState
+from paged.types import IndexArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,19 @@ class Recording:
             wanted = places[first : bisect_left(places, end, first)]
             if wanted:
                 yield from self._steps_of(chunk, wanted)
+
+    def num_moves(self, names: Sequence[str]) -> IndexArray:
+        """Return for each step how many blocks it moves in these moves of a `Batch`. Reads all.
+
+        Raises: RecordingError where the file is damaged.
+        """
+        counts = np.zeros(self.num_steps, np.int64)
+        for chunk in self.contents.chunks[1:]:
+            columns = ColumnReader(read_chunk(self.file, self.contents.name, chunk))
+            span = slice(chunk.first_step, chunk.first_step + chunk.num_steps)
+            for name in names:
+                counts[span] += take_move_counts(columns, name, chunk.num_steps)
+        return counts
 
     def _steps_of(self, chunk: ChunkPlace, wanted: Sequence[int]) -> Iterator[RecordedStep]:
         name = self.contents.name

@@ -14,31 +14,28 @@ from paged.kernel.problem import Problem, Tensors, results_of
 from paged.kernel.registry import current_variant, find_op, resolve_variant
 from paged.kernel.spec import KernelSpec
 
-OP = "attention"
-"""The operation that is replayed."""
 
-
-def contender(variant: str) -> Candidate:
-    """Return what serves attention under a name of `use_kernel`, ready to be called and timed.
+def contender(op: str, variant: str) -> Candidate:
+    """Return what serves an operation under a name of `use_kernel`, ready to be called and timed.
 
     On CPU tensors CUDA kernels are interpreted. Raises: KernelSourceError for a name of nothing.
     """
-    resolved = resolve_variant(OP, variant)
+    resolved = resolve_variant(op, variant)
     if resolved in {HOST, REFERENCE}:
-        choices = Choices(variants={**current_choices().variants, OP: resolved})
-        return Candidate(name=resolved, prepare=lambda problem: _native(choices, problem))
-    return kernel_candidate(_label(variant), _spec(resolved), InterpretConfig())
+        choices = Choices(variants={**current_choices().variants, op: resolved})
+        return Candidate(name=resolved, prepare=lambda problem: _native(op, choices, problem))
+    return kernel_candidate(_label(variant), _spec(op, resolved), InterpretConfig())
 
 
-def sanitized(variant: str) -> Candidate:
+def sanitized(op: str, variant: str) -> Candidate:
     """Return a CUDA kernel as what is called with every access judged, on CPU tensors.
 
     Raises: KernelSourceError for what is no CUDA kernel.
     """
-    resolved = resolve_variant(OP, variant)
+    resolved = resolve_variant(op, variant)
     if resolved in {HOST, REFERENCE}:
-        raise KernelSourceError(f"only CUDA kernels can be sanitized, got {OP}={variant}")
-    spec = _spec(resolved)
+        raise KernelSourceError(f"only CUDA kernels can be sanitized, got {op}={variant}")
+    spec = _spec(op, resolved)
 
     def prepare(problem: Problem) -> Call:
         def call() -> Tensors:
@@ -50,20 +47,20 @@ def sanitized(variant: str) -> Candidate:
     return Candidate(name=_label(variant), prepare=prepare, spec=spec)
 
 
-def _spec(resolved: str) -> KernelSpec:
-    return current_variant(find_op(OP), resolved).spec
+def _spec(op: str, resolved: str) -> KernelSpec:
+    return current_variant(find_op(op), resolved).spec
 
 
 def _label(variant: str) -> str:
     return Path(variant).name
 
 
-def _native(choices: Choices, problem: Problem) -> Call:
-    signature = find_op(OP).signature
+def _native(op: str, choices: Choices, problem: Problem) -> Call:
+    signature = find_op(op).signature
 
     def call() -> Tensors:
         with in_force(choices):
-            outputs = op_call(OP, *problem.operands, **problem.numbers)
+            outputs = op_call(op, *problem.operands, **problem.numbers)
         return results_of(signature, problem.operands, outputs)
 
     return call

@@ -1,8 +1,8 @@
-"""Run a kernel on steps of a recording, judge it, and compare and time it beside another."""
+"""Run a kernel on calls of recorded steps, judge it, and compare and time it beside another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from paged.scheduler.batch import Batch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """How long a step took the kernel and the other, in the same rounds."""
+    """How long a call took the kernel and the other, in the same rounds."""
 
     kernel: Timing
     other: Timing
@@ -35,13 +35,13 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """What came of one step.
+    """What came of one call of a step.
 
     step: its place in the recording. text: its size in words.
     fault: what is wrong with the kernel's result, or how it failed.
-    why_not: why the kernel does not serve this step.
-    error: most that an element of out is away from the exact one; infinite where only one of
-        the two is finite. None where there is no result.
+    why_not: why the kernel does not serve this call.
+    error: most that an element is away from the exact one, of attention's out alone, otherwise of
+        all results; infinite where only one of the two is finite. None where there is no result.
     traffic: bytes that the kernel moves, where they were counted.
     difference: most that an element of any result is away from the other's. is_equal: whether all
         bits are equal.
@@ -66,14 +66,14 @@ class StepOutcome:
 def replay(
     recording: Recording,
     places: Sequence[int],
-    make_problem: Callable[[Batch, int], StepProblem],
+    make_calls: Callable[[Batch, int], Iterable[StepProblem]],
     candidates: tuple[Candidate, Candidate | None],
     *,
     num_rounds: int = 0,
     l2_bytes: int | None = None,
     is_counted: bool = False,
 ) -> list[StepOutcome]:
-    """Run a kernel, and perhaps another, on the steps at some places that compute anything.
+    """Run a kernel, and perhaps another, on the calls that the steps at some places make.
 
     num_rounds, l2_bytes, is_counted: as for `replay_step`.
     Raises: RecordingError; as `replay_step`.
@@ -81,14 +81,14 @@ def replay(
     steps = tqdm(recording.steps_at(places), total=len(places), unit="step", leave=False)
     return [
         replay_step(
-            make_problem(step.batch, place),
+            call,
             *candidates,
             num_rounds=num_rounds,
             l2_bytes=l2_bytes,
             is_counted=is_counted,
         )
         for place, step in zip(places, steps, strict=True)
-        if step.batch.num_seqs
+        for call in make_calls(step.batch, place)
     ]
 
 
@@ -101,7 +101,7 @@ def replay_step(
     l2_bytes: int | None = None,
     is_counted: bool = False,
 ) -> StepOutcome:
-    """Run a kernel, and the other, on the call of a step.
+    """Run a kernel, and the other, on one call of a step.
 
     num_rounds: in which both are timed; 0 times neither. l2_bytes: a GPU's cache, which the
         rounds do not find warm. is_counted: count the bytes that a CUDA kernel moves, on a CPU.
@@ -121,7 +121,7 @@ def replay_step(
         step=step.place,
         text=step.text,
         fault=step.problem.judge(got),
-        error=distance(got[0], step.attention.exact[0]),
+        error=max(map(distance, got, step.exact())),
         difference=None if expected is None else max(map(distance, got, expected)),
         is_equal=expected is not None and same_bits(got, expected) is None,
         times=times,
@@ -132,8 +132,10 @@ def replay_step(
 def _traffic(candidate: Candidate, step: StepProblem) -> Traffic | None:
     if candidate.spec is None:
         return None
-    numbers: dict[str, Any] = {**step.attention.numbers}
-    return measure_traffic(candidate.spec, *step.attention.operands, **numbers)
+    numbers: dict[str, Any] = {**step.problem.numbers}
+    # careful: on their own memory, for a call may write to what it is given
+    operands = with_own_memory(step.problem).operands
+    return measure_traffic(candidate.spec, *operands, **numbers)
 
 
 def _results(candidate: Candidate, step: StepProblem) -> Tensors:

@@ -1,4 +1,4 @@
-"""A replay in words and as data: all steps together, and the worst of them."""
+"""A replay in words and as data: all calls together, and the worst of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paged.replay.replay import StepOutcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of all steps that were replayed. kernel, other: their names."""
+    """What came of all calls that were replayed. kernel, other: their names."""
 
     kernel: str
     other: str | None
@@ -19,28 +19,28 @@ class Report:
 
     @property
     def faults(self) -> list[StepOutcome]:
-        """Steps in which the kernel was wrong or failed."""
+        """Calls in which the kernel was wrong or failed."""
         return [each for each in self.outcomes if each.fault is not None]
 
     def worst(self, measure: Callable[[StepOutcome], float | None]) -> StepOutcome | None:
-        """Return the step for which a measure is largest; None where no step has it."""
+        """Return the call for which a measure is largest; None where no call has it."""
         known = [each for each in self.outcomes if measure(each) is not None]
         return max(known, key=lambda each: measure(each) or 0.0, default=None)
 
     def lines(self) -> list[str]:
-        """Say it: right or wrong, then error, difference and time, each with its worst step."""
+        """Say it: right or wrong, then error, difference and time, each with its worst call."""
         served = [each for each in self.outcomes if each.why_not is None]
-        lines = [f"{self.kernel}: wrong in {len(self.faults)} of {len(served)} steps"]
+        lines = [f"{self.kernel}: wrong in {len(self.faults)} of {len(served)} calls"]
         if not self.faults:
-            lines = [f"{self.kernel}: right in all {len(served)} steps, by the float64 reference"]
+            lines = [f"{self.kernel}: right in all {len(served)} calls, by the reference"]
         lines += [line for each in self.faults[:_MOST_FAULTS] for line in _fault_lines(each)]
         if len(self.faults) > _MOST_FAULTS:
             lines.append(f"  and {len(self.faults) - _MOST_FAULTS} more")
         left_out = [each for each in self.outcomes if each.why_not is not None]
         if left_out:
             first = left_out[0]
-            lines.append(f"  {len(left_out)} steps not served: {first.text}: {first.why_not}")
-        if (worst := self.worst(lambda each: each.error)) is not None:
+            lines.append(f"  {len(left_out)} calls not served: {first.text}: {first.why_not}")
+        if (worst := self.worst(lambda each: each.error or None)) is not None:
             lines.append(f"  largest error {worst.error:.3g}, in {worst.text}")
         return [*lines, *self._bytes(served), *self._difference(served), *self._time(served)]
 
@@ -62,9 +62,9 @@ class Report:
             return []
         num_equal = sum(each.is_equal for each in served)
         if num_equal == len(served):
-            return [f"  equal to {self.other} in all {len(served)} steps, bit for bit"]
+            return [f"  equal to {self.other} in all {len(served)} calls, bit for bit"]
         return [
-            f"  equal to {self.other} in {num_equal} of {len(served)} steps, bit for bit",
+            f"  equal to {self.other} in {num_equal} of {len(served)} calls, bit for bit",
             f"  largest difference to {self.other} {worst.difference:.3g}, in {worst.text}",
         ]
 
@@ -83,7 +83,7 @@ class Report:
         ]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Plain values for JSON, a row for each step."""
+        """Plain values for JSON, a row for each call."""
         return [_row(each) for each in self.outcomes]
 
 

@@ -1,4 +1,4 @@
-"""The attention that a replay computes: a recorded model's, or another's, in types of one's own."""
+"""The heads that a replay computes: a recorded model's, or another's, in types of one's own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ MOST = 4096
 """Of heads and of values in one: no model comes near, and a slip would ask for all memory."""
 
 _MODEL = RecordedModel(name="a model of 8B", num_heads=32, num_kv_heads=8, head_dim=128)
+_NUM_LAYERS = 32  # as it has; no recording says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayShape:
     """Heads and types of the calls of a replay, and the KV group they are of.
 
+    num_layers: of blocks that are moved whole.
     window: keys that a token sees, its own included; None sees all.
     group: place among `Batch.group_tables`.
     """
@@ -25,6 +27,7 @@ class ReplayShape:
     num_kv_heads: int
     group_size: int
     head_dim: int
+    num_layers: int = 1
     q_t: str = "bfloat16"
     kv_t: str = "bfloat16"
     window: int | None = None
@@ -39,6 +42,17 @@ class ReplayShape:
             f" {self.head_dim}, {self.q_t} on {self.kv_t}{window}"
         )
 
+    @property
+    def block_text(self) -> str:
+        """What a block holds, in words."""
+        return (
+            f"{self.num_layers} layers of {self.num_kv_heads} heads of {self.head_dim}, {self.kv_t}"
+        )
+
+    def pool_sizes(self, num_blocks: int, block_size: int, num_layers: int = 1) -> tuple[int, ...]:
+        """Return the sizes of a pool, as kernels take it."""
+        return (num_blocks, num_layers, 2, self.num_kv_heads, block_size, self.head_dim)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeOptions:
@@ -50,6 +64,7 @@ class ShapeOptions:
     num_kv_heads: int | None = None
     group_size: int | None = None
     head_dim: int | None = None
+    num_layers: int | None = None
     q_t: str = "bfloat16"
     kv_t: str = "bfloat16"
     group: int = 0
@@ -65,6 +80,7 @@ def shape_of(header: Header, options: ShapeOptions) -> ReplayShape:
         "num_kv_heads": options.num_kv_heads or model.num_kv_heads,
         "group_size": options.group_size or model.num_heads // model.num_kv_heads,
         "head_dim": options.head_dim or model.head_dim,
+        "num_layers": options.num_layers or _NUM_LAYERS,
     }
     for name, size in sizes.items():
         if not 1 <= size <= MOST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from paged.engine.engine import Engine, Observer
 from paged.engine.simulated import SimulatedExecutor
 from paged.engine.step_time import AffineStepTime
 from paged.recording.recorder import recording_to
+from paged.recording.recording import open_recording
 from paged.recording.schedule_state import held_columns
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.request import Request
@@ -135,3 +137,16 @@ def record(path: Path, requests: list[Request], **options: Any) -> Copier:
         while engine.has_work:
             engine.step()
     return copier
+
+
+def record_grouped(path: Path) -> Path:
+    """Record a run with two KV groups, forks, swaps and chunks; return its path."""
+    options = {"preemption": "swap", "num_blocks": 40, "num_host_blocks": 16}
+    record(path, random_requests(4, 16), groups=GROUPS, **options)
+    return path
+
+
+def recorded_batches(path: Path) -> Iterator[Batch]:
+    """Yield the batches of a recording, each of which holds until the next is asked for."""
+    with open_recording(path) as recording:
+        yield from (step.batch for step in recording.steps())

@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
+from paged.kernel.dtypes import element_type
 from paged.kernel.expression import cdiv
+from paged.kernel.measure.contents import projected, random_tensor, rotary_table
 from paged.kernel.ops.cache_problems import judged_problem
 from paged.kernel.problem import Problem
 from paged.kernel.registry import ops
@@ -32,7 +34,7 @@ class RowShape:
     num_kv_heads: int = 8
     head_dim: int = 128
     block_size: int = 16
-    dtype: torch.dtype = torch.bfloat16
+    dtype: str = "bfloat16"
 
     @property
     def num_blocks(self) -> int:
@@ -58,7 +60,7 @@ class BlockShape:
     num_kv_heads: int = 8
     head_dim: int = 128
     block_size: int = 16
-    dtype: torch.dtype = torch.bfloat16
+    dtype: str = "bfloat16"
 
     @property
     def smaller(self) -> BlockShape:
@@ -85,11 +87,11 @@ BLOCKS_ON_GPU = {
 }
 
 _TINY_ROWS = RowShape(
-    num_tokens=64, num_seqs=2, num_q_heads=8, num_kv_heads=2, head_dim=64, dtype=torch.float16
+    num_tokens=64, num_seqs=2, num_q_heads=8, num_kv_heads=2, head_dim=64, dtype="float16"
 )
 ROWS_ON_CPU = {"tiny": _TINY_ROWS}
 BLOCKS_ON_CPU = {
-    "tiny": BlockShape(num_pairs=4, num_layers=2, num_kv_heads=2, head_dim=64, dtype=torch.float16)
+    "tiny": BlockShape(num_pairs=4, num_layers=2, num_kv_heads=2, head_dim=64, dtype="float16")
 }
 
 
@@ -122,23 +124,9 @@ def _build(op: str, shape: RowShape | BlockShape, device: torch.device, seed: in
     return judged_problem(ops()[op], op, operands, numbers)
 
 
-def _random(source: torch.Generator, dtype: torch.dtype, *shape: int) -> torch.Tensor:
-    return torch.randn(shape, generator=source, device=source.device, dtype=dtype)
-
-
 def _row_pool(shape: RowShape, source: torch.Generator) -> torch.Tensor:
-    return _random(
-        source, shape.dtype, shape.num_blocks, 1, 2, shape.num_kv_heads, shape.block_size,
-        shape.head_dim,
-    )  # fmt: skip
-
-
-def _projected(
-    shape: RowShape, source: torch.Generator, head_counts: tuple[int, ...]
-) -> tuple[torch.Tensor, ...]:
-    """Return slices of one fused projection, as a model's query, key and value are."""
-    rows = _random(source, shape.dtype, shape.num_tokens, sum(head_counts), shape.head_dim)
-    return torch.split(rows, list(head_counts), dim=1)
+    sizes = (shape.num_blocks, 1, 2, shape.num_kv_heads, shape.block_size, shape.head_dim)
+    return random_tensor(sizes, shape.dtype, source)
 
 
 def _slots(shape: RowShape, source: torch.Generator) -> torch.Tensor:
@@ -149,20 +137,17 @@ def _slots(shape: RowShape, source: torch.Generator) -> torch.Tensor:
 
 
 def _write_kv(shape: RowShape, source: torch.Generator) -> Call:
-    key, value = _projected(shape, source, (shape.num_kv_heads,) * 2)
+    heads = (shape.num_kv_heads,) * 2
+    key, value = projected(shape.num_tokens, heads, shape.head_dim, shape.dtype, source)
     operands = (key, value, _row_pool(shape, source), _slots(shape, source), None)
     return operands, {"layer": 0}
 
 
 def _rope_write_kv(shape: RowShape, source: torch.Generator) -> Call:
     heads = (shape.num_q_heads, shape.num_kv_heads, shape.num_kv_heads)
-    query, key, value = _projected(shape, source, heads)
+    query, key, value = projected(shape.num_tokens, heads, shape.head_dim, shape.dtype, source)
     positions = torch.arange(shape.num_tokens, device=source.device) % _MAX_POSITIONS
-    inverse = 10000.0 ** (
-        -torch.arange(0, shape.head_dim, 2, device=source.device).float() / shape.head_dim
-    )
-    angles = torch.arange(_MAX_POSITIONS, device=source.device)[:, None] * inverse
-    cos_sin = torch.cat([angles.cos(), angles.sin()], dim=1)
+    cos_sin = rotary_table(_MAX_POSITIONS, shape.head_dim, source.device)
     pool, slots = _row_pool(shape, source), _slots(shape, source)
     operands = (query, key, value, pool, slots, positions, cos_sin, None)
     return operands, {"layer": 0, "interleaved": False}
@@ -173,7 +158,7 @@ def _gather_kv(shape: RowShape, source: torch.Generator) -> Call:
     starts = torch.arange(shape.num_seqs + 1, device=source.device) * seq_len
     order = torch.randperm(shape.num_blocks, generator=source, device=source.device)
     tables = order.view(shape.num_seqs, -1)[:, : cdiv(seq_len, shape.block_size)]
-    like = torch.empty(0, dtype=shape.dtype, device=source.device)
+    like = torch.empty(0, dtype=element_type(shape.dtype).torch, device=source.device)
     operands = (
         _row_pool(shape, source),
         tables.to(torch.int32).contiguous(),
@@ -191,10 +176,8 @@ def _pairs(shape: BlockShape, source: torch.Generator) -> torch.Tensor:
 
 
 def _block_pool(shape: BlockShape, source: torch.Generator) -> torch.Tensor:
-    return _random(
-        source, shape.dtype, 2 * shape.num_pairs, shape.num_layers, 2, shape.num_kv_heads,
-        shape.block_size, shape.head_dim,
-    )  # fmt: skip
+    of_block = (shape.num_layers, 2, shape.num_kv_heads, shape.block_size, shape.head_dim)
+    return random_tensor((2 * shape.num_pairs, *of_block), shape.dtype, source)
 
 
 def _copy_blocks(shape: BlockShape, source: torch.Generator) -> Call:

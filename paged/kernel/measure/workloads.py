@@ -12,9 +12,9 @@ from functools import lru_cache
 import torch
 
 from paged.errors import KernelSourceError
-from paged.kernel.dtypes import element_type
 from paged.kernel.expression import cdiv
 from paged.kernel.measure import cache_workloads
+from paged.kernel.measure.contents import random_tensor
 from paged.kernel.ops.accuracy import excess
 from paged.kernel.ops.attention_cases import AttentionProblem
 from paged.kernel.problem import Problem, Tensors, copied
@@ -115,13 +115,6 @@ class AttentionShape:
             seq_lens=tuple(max(1, n // divisor) for n in seq_lens),
             query_lens=tuple(max(1, q // divisor) for q in query_lens),
         )
-
-
-def random_tensor(shape: tuple[int, ...], dtype: str, source: torch.Generator) -> torch.Tensor:
-    """Return normal numbers in any dtype, made on the generator's device."""
-    made_in = torch.bfloat16 if dtype.startswith("float8") else element_type(dtype).torch
-    numbers = torch.randn(shape, generator=source, device=source.device, dtype=made_in)
-    return numbers.to(element_type(dtype).torch)
 
 
 def judge_attention(problem: AttentionProblem, results: Tensors) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,11 @@ def judged_problem(
 ) -> Problem:
     """Return a call with the reference's result as its judge."""
     expected = reference_results(op, operands, numbers)
+    return Problem(name=name, operands=operands, numbers=numbers, judge=judge_by(op, expected))
+
+
+def judge_by(op: Op, expected: Tensors) -> Callable[[Tensors], str | None]:
+    """Return what says how results differ from the reference's: in any bit, but for rotations."""
 
     def judge(results: Tensors) -> str | None:
         if op.name != "rope_write_kv":
@@ -109,7 +114,7 @@ def judged_problem(
         faults = (excess(f"result {i}", a, b.double(), b) for i, (a, b) in pairs)
         return next((fault for fault in faults if fault is not None), None)
 
-    return Problem(name=name, operands=operands, numbers=numbers, judge=judge)
+    return judge
 
 
 Call = tuple[tuple[torch.Tensor | None, ...], dict[str, Any]]

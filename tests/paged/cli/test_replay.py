@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from experiments import fragmentation
 from paged.cli.main import main
 from paged.cli.replay import span
 from paged.kernel.registry import find_op
 from paged.kernel.variant import shipped_variants
-from tests.helpers.recorded_runs import random_requests, record
+from tests.helpers.recorded_runs import (
+    random_requests,
+    record,
+    record_grouped,
+    recorded_batches,
+)
 
 SMALL = ["--head-dim", "16", "--group-size", "2", "--dtype", "float32", "--kv-dtype", "float32"]
 
@@ -44,7 +50,7 @@ def test_a_kernel_is_compared_and_timed(
     assert replay(run, *options, "--steps", "2:20", "--every", "6", "--json", str(file)) == 0
     out = capsys.readouterr().out
     assert "3 of them, one in 6; 2 heads over 1 of keys, of 16, float32 on float32" in out
-    assert "attention=host: right in all 3 steps" in out
+    assert "attention=host: right in all 3 calls" in out
     assert "largest difference to reference" in out
     assert "times as long" in out
     assert "no measure of a GPU" in out
@@ -61,7 +67,7 @@ def test_a_wrong_kernel_gives_status_1(
     wrong.write_text(text.replace("p.scale", "(2.0f * p.scale)"))
     assert replay(run, "--kernel", f"attention={wrong}", "--steps", "3:4") == 1
     out = capsys.readouterr().out
-    assert "attention=wrong.cu: wrong in 1 of 1 steps" in out
+    assert "attention=wrong.cu: wrong in 1 of 1 calls" in out
     assert "WRONG  step 3: " in out
 
 
@@ -75,9 +81,77 @@ def test_a_sanitized_kernel_is_judged_by_its_accesses(
     assert replay(run, "--kernel", "attention=v0", *options) == 0
     assert replay(run, "--kernel", f"attention={racy}", *options) == 1
     out = capsys.readouterr().out
-    assert "attention=v0: right in all 1 steps" in out
-    assert "attention=racy.cu: wrong in 1 of 1 steps" in out
+    assert "attention=v0: right in all 1 calls" in out
+    assert "attention=racy.cu: wrong in 1 of 1 calls" in out
     assert "racy.cu:" in out.partition("WRONG")[2]
+
+
+@pytest.mark.parametrize("op", ["write_kv", "rope_write_kv", "gather_kv", "swap_blocks"])
+def test_any_operation_is_sanitized_and_timed(
+    op: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = record_grouped(tmp_path / "run")
+    kernel = ["--kernel", f"{op}=vector", "--every", "9"]
+    assert replay(run, *kernel, "--sanitize") == 0
+    assert replay(run, *kernel, "--against", "simple", "--bench", "--rounds", "1") == 0
+    out = capsys.readouterr().out
+    assert out.count(f"{op}=vector: right in all ") == 2
+    assert "times as long" in out
+
+
+def test_steps_that_move_blocks_are_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = record_grouped(tmp_path / "run")
+    file = tmp_path / "calls.json"
+    options = ["--kernel", "copy_blocks=host", "--num-layers", "3", "--json", str(file)]
+    assert replay(run, *options) == 0
+    rows = json.loads(file.read_text())
+    copying = [batch.step for batch in recorded_batches(run) if len(batch.copies)]
+    assert {row["step"] for row in rows} <= set(copying)
+    out = capsys.readouterr().out
+    assert f"of the {len(copying)} that move blocks for it" in out
+    assert "3 layers of 1 heads of 16, float32" in out
+
+
+def test_a_racy_write_is_found(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    racy = changed_write_kv(tmp_path, "p.kv_pool[to + d]", "p.kv_pool[to]")
+    assert replay(run, "--kernel", f"write_kv={racy}", "--steps", "3:4", "--sanitize") == 1
+    out = capsys.readouterr().out
+    assert "WRONG  step 3: " in out
+    assert "race" in out
+
+
+def changed_write_kv(folder: Path, text: str, by: str) -> Path:
+    """Write the simple kernel with a change; return its file."""
+    code = shipped_variants(find_op("write_kv"))["simple"].read_text()
+    assert text in code
+    file = folder / "wrong.cu"
+    file.write_text(code.replace(text, by))
+    return file
+
+
+def test_a_write_that_small_problems_pass_is_wrong_on_the_azure_hour(
+    traces_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    options = ["--allocators", "paged", "--arrivals", "trace", "--num-requests", "40", "--record"]
+    options += ["--max-num-batched-tokens", "512", "--no-ablations", "--jobs", "1"]
+    trace = str(traces_dir / "azure_2023_conv.csv.gz")
+    assert fragmentation.main(["--trace", trace, *options, "--out", str(out)]) == 0
+    # as one that holds the slots of a step in a table too short for a prompt
+    end = "if (index < 0 || "
+    wrong = changed_write_kv(tmp_path, end, f"{end}token >= 256 || ")
+    assert main(["kernels", "run", str(wrong)]) == 0
+    run = str(out / "batches_paged.rec")
+    assert main(["replay", run, "--kernel", "write_kv=simple"]) == 0
+    assert main(["replay", run, "--kernel", f"write_kv={wrong}"]) == 1
+    printed = capsys.readouterr().out
+    assert "write_kv=simple: right in all 8 calls, by the reference" in printed
+    assert "write_kv=wrong.cu: wrong in " in printed
+    assert "WRONG  step 0: sequences 1, tokens 374 (longest 374)" in printed
 
 
 def test_a_run_that_broke_off_is_replayed_to_there(
@@ -94,7 +168,8 @@ def test_a_run_that_broke_off_is_replayed_to_there(
     ("arguments", "error"),
     [
         (["--against", "host"], "--against says what is done with a kernel: name it by --kernel"),
-        (["--kernel", "write_kv=host"], "only attention can be replayed"),
+        (["--kernel", "attention=host", "--steps", "9999:"], "no chosen step calls attention"),
+        (["--kernel", "swap_blocks=reference"], "no chosen step calls swap_blocks"),
         (["--kernel", "attention=host", "--bench"], "name it by --against"),
         (["--kernel", "attention=host", "--sanitize"], "only CUDA kernels can be sanitized"),
         (["--kernel", "attention=host", "--every", "0"], "--every must be at least 1, got 0"),

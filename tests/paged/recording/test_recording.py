@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paged.errors import RecordingError
@@ -225,3 +226,13 @@ def test_a_count_of_steps_costs_nothing_by_itself(tmp_path: Path) -> None:
         places = range(recording.num_steps)[:: 2**30]
         with pytest.raises(RecordingError, match="no batch can be like this"):
             list(recording.steps_at(places))
+
+
+def test_moves_are_counted_without_reading_the_batches(tmp_path: Path) -> None:
+    copier = record(tmp_path / "run", random_requests(4, 14), **ENGINES["groups"])
+    moves = np.array([[len(each[0]) for each in step["moves"]] for _, _, step in copier.steps])
+    with open_recording(tmp_path / "run") as recording:
+        assert recording.num_moves(["copies"]).tolist() == moves[:, 2].tolist()
+        both = recording.num_moves(["swap_out", "swap_in"])
+        assert both.tolist() == moves[:, :2].sum(axis=1).tolist()
+    assert (moves > 0).any(axis=0).all()

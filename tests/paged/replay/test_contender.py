@@ -27,7 +27,7 @@ def problem() -> Problem:
 
 @pytest.mark.parametrize("variant", ["host", "reference", "v1g"])
 def test_each_serves(variant: str, problem: Problem) -> None:
-    candidate = contender(variant)
+    candidate = contender("attention", variant)
     assert candidate.name == variant
     assert problem.judge(candidate.prepare(problem)()) is None
 
@@ -35,16 +35,16 @@ def test_each_serves(variant: str, problem: Problem) -> None:
 def test_a_file_is_called_by_its_name(tmp_path: Path, problem: Problem) -> None:
     file = tmp_path / "mine.cu"
     file.write_text(shipped_variants(find_op("attention"))["v1g"].read_text())
-    candidate = contender(str(file))
+    candidate = contender("attention", str(file))
     assert candidate.name == "mine.cu"
     assert problem.judge(candidate.prepare(problem)()) is None
 
 
 def test_names_of_nothing_are_refused() -> None:
     with pytest.raises(KernelSourceError, match="expected a variant of attention"):
-        contender("v77")
+        contender("attention", "v77")
     for variant in ("host", "reference"):
         with pytest.raises(
             KernelSourceError, match=f"CUDA kernels can be sanitized, got .*{variant}"
         ):
-            sanitized(variant)
+            sanitized("attention", variant)

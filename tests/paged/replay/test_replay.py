@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,21 @@ from paged.errors import KernelRunError
 from paged.kernel.measure.candidate import Candidate, Unserved
 from paged.kernel.problem import Problem, Tensors
 from paged.recording.recording import open_recording
+from paged.replay.calls import CALLS
 from paged.replay.contender import contender
 from paged.replay.replay import StepOutcome, distance, replay
 from paged.replay.shape import ReplayShape
-from paged.replay.step_problem import StepProblem, step_problem
+from paged.replay.step_problem import StepProblem, StepSource
 from paged.scheduler.batch import Batch
 from tests.helpers.recorded_runs import random_requests, record
 
 SHAPE = ReplayShape(num_kv_heads=1, group_size=2, head_dim=16, q_t="float32", kv_t="float32")
-HOST = contender("host")
+HOST = contender("attention", "host")
 
 
-def _problem(batch: Batch, place: int) -> StepProblem:
-    return step_problem(batch, SHAPE, place=place, seed=0, device=torch.device("cpu"))
+def _calls(batch: Batch, place: int, op: str = "attention") -> Iterable[StepProblem]:
+    source = StepSource(place=place, seed=0, device=torch.device("cpu"))
+    return CALLS[op].make(batch, SHAPE, source)
 
 
 def changed(by: float, *, result: int = 0) -> Candidate:
@@ -61,11 +64,11 @@ def replayed(
     run: Path, kernel: Candidate, other: Candidate | None = None, **options: Any
 ) -> list[StepOutcome]:
     with open_recording(run) as recording:
-        return replay(recording, range(0, 20, 7), _problem, (kernel, other), **options)
+        return replay(recording, range(0, 20, 7), _calls, (kernel, other), **options)
 
 
 def test_a_right_kernel_has_no_fault(run: Path) -> None:
-    outcomes = replayed(run, HOST, contender("reference"))
+    outcomes = replayed(run, HOST, contender("attention", "reference"))
     assert [each.step for each in outcomes] == [0, 7, 14]
     assert all(each.fault is None and each.times is None for each in outcomes)
     assert all(0 < (each.error or 0) < 1e-5 for each in outcomes)
@@ -109,11 +112,31 @@ def test_both_are_timed_in_the_same_rounds(run: Path) -> None:
 
 
 def test_bytes_of_a_cuda_kernel_are_counted(run: Path) -> None:
-    for outcome in replayed(run, contender("v1g"), is_counted=True):
+    for outcome in replayed(run, contender("attention", "v1g"), is_counted=True):
         assert outcome.traffic is not None
         # a block of a few keys of 64 bytes each, and lists of lengths
         assert 1.0 <= (outcome.bytes_over_minimum or 0.0) < 4.0
     assert all(each.traffic is None for each in replayed(run, HOST, is_counted=True))
+
+
+@pytest.mark.parametrize("op", ["write_kv", "rope_write_kv", "gather_kv", "copy_blocks"])
+def test_other_operations_are_run_counted_and_timed(op: str, run: Path) -> None:
+    with open_recording(run) as recording:
+        outcomes = replay(
+            recording,
+            range(recording.num_steps),
+            lambda batch, place: list(_calls(batch, place, op))[:1],
+            (contender(op, "vector"), contender(op, "reference")),
+            num_rounds=1,
+            is_counted=True,
+        )
+    assert outcomes
+    for outcome in outcomes:
+        assert outcome.fault is None
+        assert outcome.is_equal or op == "rope_write_kv"
+        assert (outcome.error or 0.0) < 1e-5
+        assert (outcome.bytes_over_minimum or 0.0) >= 1.0
+        assert outcome.times is not None
 
 
 def test_distance_knows_values_that_are_not_finite() -> None:

@@ -25,18 +25,25 @@ OUTCOMES = (
 def test_totals_and_the_worst_are_told() -> None:
     lines = Report(kernel="k", other="o", outcomes=OUTCOMES).lines()
     assert lines == [
-        "k: right in all 3 steps, by the float64 reference",
+        "k: right in all 3 calls, by the reference",
         "  largest error 0.2, in step 1: b",
-        "  equal to o in 1 of 3 steps, bit for bit",
+        "  equal to o in 1 of 3 calls, bit for bit",
         "  largest difference to o 0.3, in step 0: a",
         "  time in all 1 s, o 2 s: 0.501 times as long",
         "  worst 3 times as long (3000 us), in step 2: c",
     ]
 
 
+def test_no_error_is_of_no_step() -> None:
+    exact = StepOutcome(step=0, text="step 0: a", error=0.0)
+    assert Report(kernel="k", other=None, outcomes=[exact]).lines() == [
+        "k: right in all 1 calls, by the reference"
+    ]
+
+
 def test_equal_in_all_steps_is_all_there_is_to_say_of_the_difference() -> None:
     lines = Report(kernel="k", other="o", outcomes=[OUTCOMES[1]]).lines()
-    assert lines[2:] == ["  equal to o in all 1 steps, bit for bit"]
+    assert lines[2:] == ["  equal to o in all 1 calls, bit for bit"]
 
 
 def test_bytes_are_told_in_all_and_at_worst() -> None:
@@ -70,10 +77,10 @@ def test_faults_and_what_is_not_served_are_told() -> None:
     report = Report(kernel="k", other=None, outcomes=outcomes)
     assert report.faults == [outcomes[0]]
     assert report.lines()[:4] == [
-        "k: wrong in 1 of 2 steps",
+        "k: wrong in 1 of 2 calls",
         "  WRONG  step 4: d: it crashed",
         "         and burned",
-        "  1 steps not served: step 5: e: no type",
+        "  1 calls not served: step 5: e: no type",
     ]
 
 

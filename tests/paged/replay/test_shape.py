@@ -23,7 +23,7 @@ HEADER = Header(
 
 
 def test_it_is_the_model_s() -> None:
-    shape = ReplayShape(num_kv_heads=2, group_size=3, head_dim=80)
+    shape = ReplayShape(num_kv_heads=2, group_size=3, head_dim=80, num_layers=32)
     assert shape_of(HEADER, ShapeOptions()) == shape
     assert shape_of(HEADER, ShapeOptions(group=1)) == replace(shape, window=9, group=1)
     one_table = replace(HEADER, num_groups=1)
@@ -31,17 +31,21 @@ def test_it_is_the_model_s() -> None:
 
 
 def test_options_replace_it() -> None:
-    options = ShapeOptions(num_kv_heads=1, group_size=4, head_dim=64, q_t="float16", kv_t="float16")
+    options = ShapeOptions(
+        num_kv_heads=1, group_size=4, head_dim=64, num_layers=5, q_t="float16", kv_t="float16"
+    )
     shape = shape_of(HEADER, options)
     assert shape == ReplayShape(
-        num_kv_heads=1, group_size=4, head_dim=64, q_t="float16", kv_t="float16"
+        num_kv_heads=1, group_size=4, head_dim=64, num_layers=5, q_t="float16", kv_t="float16"
     )
+    assert shape.pool_sizes(7, 16) == (7, 1, 2, 1, 16, 64)
+    assert shape.block_text == "5 layers of 1 heads of 64, float16"
     assert shape.text == "4 heads over 1 of keys, of 64, float16 on float16"
 
 
 def test_an_unknown_model_is_one_of_8b() -> None:
     shape = shape_of(replace(HEADER, model=None), ShapeOptions())
-    assert shape == ReplayShape(num_kv_heads=8, group_size=4, head_dim=128)
+    assert shape == ReplayShape(num_kv_heads=8, group_size=4, head_dim=128, num_layers=32)
 
 
 @pytest.mark.parametrize("group", [-1, 2])
