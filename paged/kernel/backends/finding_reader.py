@@ -6,7 +6,6 @@ import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from paged.kernel.backends import structures
 from paged.kernel.backends.failure_text import (
@@ -16,15 +15,13 @@ from paged.kernel.backends.failure_text import (
     STRAY_WRITE,
     Failure,
 )
-from paged.kernel.backends.kernel_library import KernelLibrary
+from paged.kernel.backends.kernel_library import GUARD, KernelLibrary
 from paged.kernel.backends.launch_memory import Extent, LaunchMemory
 from paged.kernel.backends.symbolizer import source_line
-from paged.kernel.elf import thread_local_places
 from paged.kernel.finding import Finding, Kind, Place, Triple
 from paged.kernel.launch import LaunchRequest
 
 WARP_SIZE = 32
-GUARD = "_ZGV"
 OPERAND, STATIC_SHARED = 0, 1
 OUT_OF_BOUNDS, WRITE_TO_INPUT, UNDEFINED_READ, RACE, COPY_IN_FLIGHT = 1, 2, 3, 4, 5
 
@@ -166,14 +163,9 @@ class FindingReader:
             return name, None, f"memory between elements of {name}, {offset} bytes in"
         return name, index, f"{name}[{', '.join(map(str, index))}]"
 
-    @cached_property
-    def _shared(self) -> dict[str, tuple[int, int]]:
-        """Offset and size of each static shared variable, by mangled name."""
-        return thread_local_places(self.library.loaded.path.read_bytes())
-
     def _shared_name(self, offset: int) -> tuple[str, int] | None:
         """Return the variable at an offset, by its mangled name, and where it begins."""
-        for name, (begin, num_bytes) in self._shared.items():
+        for name, (begin, num_bytes) in self.library.shared_arrays.items():
             if begin <= offset < begin + num_bytes:
                 return name, begin
         return None

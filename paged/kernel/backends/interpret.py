@@ -25,9 +25,9 @@ from paged.kernel.backends.structures import Counts
 from paged.kernel.backends.variables import Variables
 from paged.kernel.finding import Finding
 from paged.kernel.launch import LaunchRequest
+from paged.kernel.shared_memory import why_too_large
 from paged.kernel.source import KernelSource
 
-MAX_SHARED_BYTES = 227 * 1024
 MAX_WORKERS = 16
 """Each may need two memory mappings for every thread of its block, of which Linux allows 65530."""
 SEED_MASK = (1 << 64) - 1
@@ -223,8 +223,6 @@ def _check(kernel: Kernel, request: LaunchRequest) -> None:
             f"kernel {request.entry}: expected parameters of {kernel.parameter_bytes} bytes, got "
             f"{got}; compare the kernel's parameter list with its description"
         )
-    if request.shared_bytes > MAX_SHARED_BYTES:
-        raise OperandError(
-            f"kernel {request.entry}: a block has at most {MAX_SHARED_BYTES} bytes of dynamic "
-            f"shared memory, got {request.shared_bytes}"
-        )
+    why = why_too_large(kernel.static_shared_bytes, request.shared_bytes)
+    if why is not None:
+        raise OperandError(f"kernel {request.entry}: {why}")

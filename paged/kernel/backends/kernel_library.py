@@ -6,7 +6,6 @@ import ctypes
 from ctypes import c_size_t, c_void_p
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from paged.cache_dir import cache_dir, cache_key
 from paged.errors import BackendUnavailable, KernelCompileError, KernelSourceError
@@ -22,12 +21,21 @@ from paged.kernel.backends.runtime_library import (
 )
 from paged.kernel.backends.structures import Module, Report
 from paged.kernel.backends.symbolizer import source_line
-from paged.kernel.backends.translation import reads_volatile, translate, translate_headers
-from paged.kernel.elf import num_constructors
+from paged.kernel.backends.translation import (
+    DYNAMIC_SHARED,
+    reads_volatile,
+    translate,
+    translate_headers,
+)
+from paged.kernel.elf import num_constructors, thread_local_places
+from paged.kernel.entries import kernels_in
 from paged.kernel.parameters import explained, parameter_check
+from paged.kernel.shared_memory import static_bytes
 from paged.kernel.source import KernelSource
 
 MAX_PARAMETERS = 1024
+GUARD = "_ZGV"
+"""How the compiler's variables begin that tell if another was constructed."""
 EXITS = ("exit", "_exit", "_Exit", "quick_exit", "abort")
 """Functions that a kernel gets the runtime's own of, which fail the launch."""
 COMPILER_CONSTRUCTORS = frozenset({"frame_dummy", "_sub_I_00099_0"})
@@ -36,25 +44,36 @@ COMPILER_CONSTRUCTORS = frozenset({"frame_dummy", "_sub_I_00099_0"})
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """An entry: where its launcher lies, and the sizes of its parameters."""
+    """An entry: where its launcher lies, the sizes of its parameters and of its shared arrays."""
 
     address: int
     parameter_bytes: tuple[int, ...]
+    static_shared_bytes: int
 
 
 class KernelLibrary:
     """The compiled kernels of one source, loaded."""
 
     def __init__(self, source: KernelSource, file: CheckedFile, runtime: Runtime) -> None:
-        _refuse_constructors(source, file.path)
+        image = file.path.read_bytes()
+        _refuse_constructors(source, image)
         self.runtime = runtime
         self.loaded = load_library(file.path, runtime)
         self._file = file
         self.source = source
+        self.shared_arrays = shared_arrays(image)
         self._kernels = {
-            entry: _kernel(self.loaded.handle, number)
+            entry: _kernel(self.loaded.handle, number, self._static_bytes(entry))
             for number, entry in enumerate(source.entries)
         }
+
+    def _static_bytes(self, entry: str) -> int:
+        sizes = {
+            name: size
+            for name, (_, size) in self.shared_arrays.items()
+            if not name.startswith(GUARD)
+        }
+        return static_bytes(entry, kernels_in(self.source), sizes) if sizes else 0
 
     @property
     def module(self) -> Module:
@@ -85,12 +104,19 @@ class KernelLibrary:
         return source_line(self.loaded.path, offsets, {self.source.label, *headers})
 
 
-def _refuse_constructors(source: KernelSource, path: Path) -> None:
+def shared_arrays(image: bytes) -> dict[str, tuple[int, int]]:
+    """Return offset and size of each static shared variable of a library, by mangled name."""
+    places = thread_local_places(image)
+    dynamic = places.get(DYNAMIC_SHARED)
+    return {name: place for name, place in places.items() if place != dynamic}
+
+
+def _refuse_constructors(source: KernelSource, image: bytes) -> None:
     """Raise KernelSourceError where loading the library would run code of the source's.
 
     It would run in this process, where nothing would catch its faults.
     """
-    if num_constructors(path.read_bytes(), but=COMPILER_CONSTRUCTORS):
+    if num_constructors(image, but=COMPILER_CONSTRUCTORS):
         raise KernelSourceError(
             f"{source.label}: a variable at namespace scope has an initial value that takes code to"
             " compute, or a function is a constructor; CUDA initialises variables by constants"
@@ -98,14 +124,14 @@ def _refuse_constructors(source: KernelSource, path: Path) -> None:
         )
 
 
-def _kernel(library: ctypes.CDLL, number: int) -> Kernel:
+def _kernel(library: ctypes.CDLL, number: int, static_shared_bytes: int) -> Kernel:
     address = ctypes.cast(getattr(library, f"paged_entry_{number}"), c_void_p).value
     sizes = (c_size_t * MAX_PARAMETERS)()
     count = getattr(library, f"paged_parameters_{number}")
     count.restype = c_size_t
     count.argtypes = [ctypes.POINTER(c_size_t), c_size_t]
     num_parameters = count(sizes, MAX_PARAMETERS)
-    return Kernel(address or 0, tuple(sizes[:num_parameters]))
+    return Kernel(address or 0, tuple(sizes[:num_parameters]), static_shared_bytes)
 
 
 def build_library(

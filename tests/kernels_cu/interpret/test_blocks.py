@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from paged.errors import OperandError
-from paged.kernel.backends.interpret import InterpretConfig
+from paged.kernel.backends.interpret import InterpretBackend, InterpretConfig
 from paged.kernel.launch import LaunchRequest, Pointer, one
+from paged.kernel.source import KernelSource
 from tests.helpers.interpreted import Size, filled, given, launch, program, updated
 
 FILE = "blocks.cu"
@@ -181,5 +182,23 @@ def test_parameters_of_other_sizes_are_refused() -> None:
 
 
 def test_too_much_shared_memory_is_refused() -> None:
-    with pytest.raises(OperandError, match="at most 232448 bytes of dynamic shared memory"):
+    with pytest.raises(OperandError, match=r"at most 232,448 bytes .* got 300,000"):
         launch(program(FILE, templates=TEMPLATES), "prints", shared_bytes=300_000, rounds=1)
+
+
+@pytest.mark.parametrize("config", [InterpretConfig(), InterpretConfig(sanitize=True)])
+def test_static_shared_memory_that_no_gpu_has_is_refused(config: InterpretConfig) -> None:
+    text = """extern "C" __global__ void k(int* out) {
+      __shared__ int tile[20000];
+      tile[threadIdx.x] = out[threadIdx.x];
+      __syncthreads();
+      out[threadIdx.x] = tile[31 - threadIdx.x];
+    }"""
+    source = KernelSource(name="k", text=text, entries=("k",))
+    why = "kernel k: a block has at most 49,152 bytes of static shared memory, got 80,000; declare"
+    with pytest.raises(OperandError, match=why):
+        launch(
+            InterpretBackend(config).build(source),
+            "k",
+            out=updated(torch.zeros(32, dtype=torch.int32)),
+        )

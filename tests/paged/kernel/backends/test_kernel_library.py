@@ -32,6 +32,29 @@ def test_kernels_know_the_sizes_of_their_parameters() -> None:
     assert library.kernel("k<int>").address != library.kernel("k<char>").address
 
 
+def test_kernels_know_the_sizes_of_their_shared_arrays() -> None:
+    text = """
+    extern __shared__ int dynamic[];
+    template <class T> __global__ void one(int* p) {
+      __shared__ T low[64];
+      __shared__ T high[3];
+      low[threadIdx.x] = high[threadIdx.x % 3] = p[0];
+      __syncthreads();
+      p[threadIdx.x] = low[63] + high[1];
+    }
+    extern "C" __global__ void two(int* p) {
+      __shared__ short x[2];
+      x[threadIdx.x & 1] = 1;
+      dynamic[threadIdx.x] = x[0];
+      p[threadIdx.x] = dynamic[1];
+    }
+    """
+    entries = ("one<int>", "one<double>", "two")
+    library = build(KernelSource(name="k", text=text, entries=entries))
+    # of two instances the smaller counts
+    assert [library.kernel(each).static_shared_bytes for each in entries] == [67 * 4, 67 * 4, 4]
+
+
 def test_an_entry_that_was_not_built_is_an_error() -> None:
     with pytest.raises(KernelSourceError, match="no entry 'k<float>' in k: it has k<int>"):
         build(source_of()).kernel("k<float>")
