@@ -47,7 +47,7 @@ def test_a_race_gives_times_of_a_call() -> None:
 
 def test_peers_are_scaled_to_as_many_calls() -> None:
     kernel = KernelRace(ENTRY)
-    kernel.peers = [(kernel.result, Round(lambda: 2.0, 4))]
+    kernel.peers = [(kernel.result, Round(lambda: 2.0, 4, lambda: None))]
     num_calls = kernel.contestant.work_per_round
     assert kernel.rivals["simple"](2) == [0.5e6 * num_calls] * 2
 

@@ -18,6 +18,9 @@ from paged.kernel.problem import Problem
 L2_TIMES = 5
 """Copies of the operands that are used in turn fill the L2 cache as often as this."""
 
+SETTLE_S = 0.01
+"""Before a round that the host times, at least a call long."""
+
 _MAX_CALLS = 500
 
 
@@ -44,11 +47,13 @@ class Round:
 
     Attributes:
         run: runs num_calls calls and returns the seconds of all.
+        settle: runs calls that are not timed, so that what ran before disturbs no timed one.
 
     """
 
     run: Callable[[], float]
     num_calls: int
+    settle: Callable[[], Any]
 
     def call_s(self) -> float:
         """Run a round and return the seconds of one call."""
@@ -73,11 +78,15 @@ class Timing:
 
 
 def interleave(rounds: Mapping[str, Round], num_rounds: int) -> dict[str, tuple[float, ...]]:
-    """Run a round of each in turn, so that a disturbance meets all of them."""
+    """Run a round of each in turn, so that a disturbance meets all of them.
+
+    Every second turn goes backwards: none always comes after the same one.
+    """
     taken: dict[str, list[float]] = {name: [] for name in rounds}
-    for _ in range(num_rounds):
-        for name, each in rounds.items():
-            taken[name].append(each.call_s())
+    for turn in range(num_rounds):
+        for name in list(rounds)[:: -1 if turn % 2 else 1]:
+            rounds[name].settle()
+            taken[name].append(rounds[name].call_s())
     return {name: tuple(seconds) for name, seconds in taken.items()}
 
 
@@ -113,7 +122,14 @@ def host_round(calls: Sequence[Callable[[], Any]], effort: Effort) -> Round:
             calls[i % len(calls)]()
         return time.perf_counter() - begin_s
 
-    return Round(run, num_calls)
+    def settle() -> None:
+        # threads of a call before, as torch's, spin for some milliseconds more
+        end_s = time.perf_counter() + SETTLE_S
+        calls[0]()
+        while time.perf_counter() < end_s:
+            calls[0]()
+
+    return Round(run, num_calls, settle)
 
 
 def device_round(calls: Sequence[Callable[[], Any]], *, is_captured: bool) -> Round:
@@ -132,12 +148,12 @@ def device_round(calls: Sequence[Callable[[], Any]], *, is_captured: bool) -> Ro
             calls[i % len(calls)]()
 
     if not is_captured:
-        return Round(lambda: _elapsed_s(run_all), num_calls)
+        return Round(lambda: _elapsed_s(run_all), num_calls, torch.cuda.synchronize)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         run_all()
     graph.replay()
-    return Round(lambda: _elapsed_s(graph.replay), num_calls)
+    return Round(lambda: _elapsed_s(graph.replay), num_calls, torch.cuda.synchronize)
 
 
 def _elapsed_s(run: Callable[[], Any]) -> float:

@@ -23,7 +23,7 @@ def test_a_cpu_is_measured() -> None:
 
 
 def test_the_best_round_counts_and_copies_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bandwidth, "_round", lambda *_: Round(lambda: 0.5, 1))
+    monkeypatch.setattr(bandwidth, "_round", lambda *_: Round(lambda: 0.5, 1, lambda: None))
 
     def interleave(rounds: dict[str, Round], _: int) -> dict[str, tuple[float, ...]]:
         return {name: (0.5, 0.25, 1.0) for name in rounds}

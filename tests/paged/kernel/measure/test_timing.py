@@ -37,7 +37,7 @@ class Clock:
         return self.now_s
 
 
-def test_rounds_take_turns() -> None:
+def test_rounds_take_turns_that_alternate_and_settle_first() -> None:
     log: list[str] = []
 
     def logged(name: str, round_s: float) -> Round:
@@ -45,11 +45,34 @@ def test_rounds_take_turns() -> None:
             log.append(name)
             return round_s
 
-        return Round(run, 2)
+        return Round(run, 2, lambda: log.append("settle"))
 
     taken = interleave({"a": logged("a", 4.0), "b": logged("b", 6.0)}, 3)
-    assert log == ["a", "b"] * 3
+    assert log[::2] == ["settle"] * 6
+    assert log[1::2] == ["a", "b", "b", "a", "a", "b"]
     assert taken == {"a": (2.0,) * 3, "b": (3.0,) * 3}
+
+
+def test_what_ran_before_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(1e-4)
+    monkeypatch.setattr(timing.time, "perf_counter", clock)
+    left_s = {"disturbed": 0.0}
+
+    def call() -> None:
+        # threads of another spin for 8 ms, and make calls take five times as long
+        call_s = 5e-4 if left_s["disturbed"] > 0 else 1e-4
+        left_s["disturbed"] -= call_s
+        clock.now_s += call_s
+
+    each = host_round([call], Effort(least_s=0.005, most_s=0.01))
+
+    def disturbing() -> float:
+        left_s["disturbed"] = 8e-3
+        return 1.0
+
+    rounds = {"first": each, "second": each, "peer": Round(disturbing, 1, lambda: None)}
+    taken = interleave(rounds, 5)
+    assert taken["first"] == pytest.approx(taken["second"])
 
 
 def test_ratio_is_that_of_the_middle_pair() -> None:
