@@ -62,17 +62,20 @@ class Place:
 
     Attributes:
         file, line: None where they are not known.
+        callers: files and lines that the calls came by, the innermost first.
         block, thread: blockIdx and threadIdx; None where the fault is no thread's.
 
     """
 
     file: str | None = None
     line: int | None = None
+    callers: tuple[tuple[str, int], ...] = ()
     block: Triple | None = None
     thread: Triple | None = None
 
     def __str__(self) -> str:
         parts = [] if self.file is None else [f"{self.file}:{self.line}"]
+        parts += [f"called at {file}:{line}" for file, line in self.callers]
         parts += [] if self.block is None else [f"block {self.block}"]
         parts += [] if self.thread is None else [f"thread {self.thread}"]
         return ", ".join(parts)

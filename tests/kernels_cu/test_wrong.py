@@ -60,3 +60,14 @@ def test_the_fault_is_named_with_its_kind_and_line(name: str) -> None:
         places = [place for f in findings for place in (f.place, f.other) if place is not None]
         named = {(place.file, place.line) for place in places}
         assert (str(kernel.path), kernel.line) in named, text
+
+
+def test_a_fault_in_a_function_tells_the_line_of_the_kernel() -> None:
+    kernel = WRONG["wrong_index_for_a_function"]
+    (line,) = (
+        number
+        for number, text in enumerate(kernel.path.read_text().splitlines(), 1)
+        if "doubled(x" in text
+    )
+    for finding in findings_of(kernel):
+        assert finding.place.callers == ((str(kernel.path), line),)

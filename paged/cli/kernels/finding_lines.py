@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from paged.kernel.finding import Finding, Place
@@ -11,7 +12,9 @@ from paged.kernel.finding import Finding, Place
 
 def lines_of(finding: Finding) -> Iterator[str]:
     """Tell one finding, its places with the text of their lines."""
-    yield f"{finding.kind}: {finding.kernel} {finding.message}"
+    what, *more = finding.message.splitlines() or [""]
+    yield f"{finding.kind}: {finding.kernel} {what}"
+    yield from (f"  {line}" for line in more)
     yield from _place_lines("at", finding.place)
     if finding.other is not None:
         yield from _place_lines("the other at", finding.other)
@@ -19,6 +22,13 @@ def lines_of(finding: Finding) -> Iterator[str]:
 
 
 def _place_lines(which: str, place: Place) -> Iterator[str]:
+    callers = (Place(file=file, line=line) for file, line in place.callers)
+    yield from _line_of(which, replace(place, callers=()))
+    for caller in callers:
+        yield from _line_of("called at", caller)
+
+
+def _line_of(which: str, place: Place) -> Iterator[str]:
     if not str(place):
         return
     yield f"  {which} {_with_short_path(place)}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from paged.kernel.backends.access_text import AccessText
 from paged.kernel.backends.launch_memory import LaunchMemory
 from paged.kernel.backends.structures import Report
+from paged.kernel.backends.symbolizer import SourceLine
 
 MESSAGE, FAULT, OVERFLOW, STOPPED, STRAY_WRITE = 1, 2, 3, 4, 5
 WRITE = 2
@@ -48,22 +49,25 @@ def failure_text(
     kernel: str,
     failure: Failure,
     access_text: AccessText,
-    place: tuple[str, int] | None,
+    places: Sequence[SourceLine],
     timeout_s: float,
 ) -> str:
-    """Return the message of a failed launch: what happened, and where, with file and line."""
+    """Return the message of a failed launch: what happened, and where, with file and line.
+
+    places: that the calls went through, the innermost first.
+    """
     report = failure.report
     if report is None:
         return f"kernel {kernel}: {failure.death}"
     what, _, rest = what_happened(failure, access_text, timeout_s).partition("\n")
-    where = [] if place is None else [f"at {place[0]}:{place[1]}"]
+    where = [f"{'called ' * (i > 0)}at {file}:{line}" for i, (file, line) in enumerate(places)]
     if report.failure != STRAY_WRITE:
         where.append(f"block {_triple(report.block)}")
     if report.has_lane:
         where.append(f"thread {_triple(report.thread)}")
-    places = f" ({', '.join(where)})" if where else ""
+    told = f" ({', '.join(where)})" if where else ""
     tail = f"\n{rest.rstrip()}" if rest else ""
-    return f"kernel {kernel}: {what}{places}{tail}"
+    return f"kernel {kernel}: {what}{told}{tail}"
 
 
 def _triple(values: Array[c_uint32]) -> str:

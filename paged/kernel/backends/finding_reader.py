@@ -17,7 +17,7 @@ from paged.kernel.backends.failure_text import (
 )
 from paged.kernel.backends.kernel_library import GUARD, KernelLibrary
 from paged.kernel.backends.launch_memory import Extent, LaunchMemory
-from paged.kernel.backends.symbolizer import source_line
+from paged.kernel.backends.symbolizer import SourceLine
 from paged.kernel.finding import Finding, Kind, Place, Triple
 from paged.kernel.launch import LaunchRequest
 
@@ -102,10 +102,8 @@ class FindingReader:
         report = failure.report
         if report is None:
             return Finding(kind="crash", kernel=self.request.entry, message=message, place=Place())
-        file, line = self.library.place(report) or (None, None)
-        place = Place(
-            file=file,
-            line=line,
+        place = placed(
+            self.library.places(report),
             block=None if report.failure == STRAY_WRITE else _triple(report.block),
             thread=_triple(report.thread) if report.has_lane else None,
         )
@@ -196,21 +194,26 @@ class FindingReader:
             return f"{what}, which is declared in"
         if not found.has_other:
             return what
-        before = "wrote" if found.is_other_write else "read"
         if found.kind == COPY_IN_FLIGHT:
             return f"{what} while an asynchronous copy, the other access, is on its way there"
-        return f"{what}, which another thread {before} with nothing in between"
+        # careful: who came first is the interpreter's order, which may not be the source's
+        other = "writes" if found.is_other_write else "reads"
+        return f"{what}, and another thread {other} it, with nothing to order the two"
 
     def _place(self, actor: structures.Actor, frames: Sequence[int]) -> Place:
-        source = self.library.source
-        labels = {source.label, *source.headers, *map(str, source.files)}
-        file, line = source_line(self.library.loaded.path, frames, labels) or (None, None)
-        return Place(
-            file=file,
-            line=line,
+        return placed(
+            self.library.source_lines(frames),
             block=_unravel(actor.block, self.request.grid),
             thread=_unravel(actor.thread, self.request.block),
         )
+
+
+def placed(lines: Sequence[SourceLine], *, block: Triple | None, thread: Triple | None) -> Place:
+    """Return the place of the innermost of some lines, with the others as its callers."""
+    if not lines:
+        return Place(block=block, thread=thread)
+    (file, line), *callers = lines
+    return Place(file=file, line=line, callers=tuple(callers), block=block, thread=thread)
 
 
 def plain_name(mangled: str) -> str:

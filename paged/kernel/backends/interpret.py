@@ -156,10 +156,10 @@ class InterpretProgram:
         if not isinstance(ended, Failure):
             return ended
         error = KernelTimeout if ended.is_timeout else KernelRunError
-        place = None if ended.report is None else self._library.place(ended.report)
+        places = () if ended.report is None else self._library.places(ended.report)
         access_text = self._access_text(request, memory, ended)
         timeout_s = self._config.timeout_s
-        raise error(failure_text(request.entry, ended, access_text, place, timeout_s))
+        raise error(failure_text(request.entry, ended, access_text, places, timeout_s))
 
     def sanitize(self, request: LaunchRequest, notes: Notes) -> tuple[Finding, ...]:
         """Run one entry as `launch` does, and return what is wrong with it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_size_t, c_void_p
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from paged.kernel.backends.runtime_library import (
     header_fingerprint,
 )
 from paged.kernel.backends.structures import Module, Report
-from paged.kernel.backends.symbolizer import source_line
+from paged.kernel.backends.symbolizer import SourceLine, source_lines
 from paged.kernel.backends.translation import (
     DYNAMIC_SHARED,
     reads_volatile,
@@ -95,13 +96,16 @@ class KernelLibrary:
         """
         return any([self.runtime.restore(), self._file.restore()])
 
-    def place(self, report: Report) -> tuple[str, int] | None:
-        """Return file and line of a failure: as reported, else of the innermost known frame."""
+    def places(self, report: Report) -> tuple[SourceLine, ...]:
+        """Return where a failure was: as reported, else as `source_lines` of its calls."""
         if report.line > 0:
-            return report.file.decode(errors="replace"), report.line
-        offsets = report.frames[: report.num_frames]
-        headers = {*self.source.headers, *map(str, self.source.files)}
-        return source_line(self.loaded.path, offsets, {self.source.label, *headers})
+            return ((report.file.decode(errors="replace"), report.line),)
+        return self.source_lines(report.frames[: report.num_frames])
+
+    def source_lines(self, frames: Sequence[int]) -> tuple[SourceLine, ...]:
+        """Return the lines of the source and its headers that calls go through, innermost first."""
+        files = {self.source.label, *self.source.headers, *map(str, self.source.files)}
+        return source_lines(self.loaded.path, frames, files)
 
 
 def shared_arrays(image: bytes) -> dict[str, tuple[int, int]]:

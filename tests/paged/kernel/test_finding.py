@@ -47,3 +47,10 @@ def test_an_error_holds_its_findings() -> None:
     assert error.findings == (RACE, RACE)
     assert str(error) == f"{RACE}\n{RACE}"
     assert isinstance(error, KernelRunError)
+
+
+def test_callers_are_told_behind_the_line() -> None:
+    place = replace(PLACE, callers=(("mine.cu", 30), ("other.cuh", 4)))
+    assert str(place) == (
+        "mine.cu:7, called at mine.cu:30, called at other.cuh:4, block (1, 0, 0), thread (2, 3, 0)"
+    )

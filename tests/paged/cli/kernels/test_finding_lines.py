@@ -46,3 +46,19 @@ def test_a_line_that_cannot_be_read_is_named_alone(
 def test_a_fault_of_no_place_has_its_words() -> None:
     finding = replace(RACE, kind="timeout", place=Place(), other=None)
     assert len(list(lines_of(finding))) == 2
+
+
+def test_callers_and_more_lines_of_a_message_stand_below(tmp_path: Path) -> None:
+    file = tmp_path / "sum.cu"
+    file.write_text("first\n  second\nthird\n")
+    place = Place(file=str(file), line=2, callers=((str(file), 3),), thread=(1, 0, 0))
+    finding = replace(RACE, kind="deadlock", message="waits:\nthread 1\nthread 2", place=place)
+    assert list(lines_of(replace(finding, other=None)))[:-1] == [
+        "deadlock: sum waits:",
+        "  thread 1",
+        "  thread 2",
+        f"  at {file}:2, thread (1, 0, 0)",
+        "       2 | second",
+        f"  called at {file}:3",
+        "       3 | third",
+    ]

@@ -43,9 +43,9 @@ def begin_of(memory: LaunchMemory, index: int) -> int:
     return MAPPED[memory.span_of[index]]
 
 
-def text_of(report: Report, memory: LaunchMemory, place: tuple[str, int] | None = None) -> str:
+def text_of(report: Report, memory: LaunchMemory, *places: tuple[str, int]) -> str:
     failure = Failure(report=report, mapped=MAPPED, death="")
-    return failure_text("k", failure, access_text(memory), place, 2.0)
+    return failure_text("k", failure, access_text(memory), places, 2.0)
 
 
 def access_text(memory: LaunchMemory) -> AccessText:
@@ -71,6 +71,11 @@ def test_a_fault_past_the_end(memory: LaunchMemory) -> None:
         "kernel k: read from 8 bytes (2 elements) past the end of operand 'first', which has 40 "
         "bytes (at a.cu:7, block (1, 2, 3), thread (4, 5, 6))"
     )
+
+
+def test_a_fault_in_a_function_tells_its_callers(memory: LaunchMemory) -> None:
+    text = text_of(fault(begin_of(memory, 0) + 48), memory, ("a.cuh", 7), ("a.cu", 30))
+    assert text.endswith("(at a.cuh:7, called at a.cu:30, block (1, 2, 3), thread (4, 5, 6))")
 
 
 def test_a_fault_before_the_start(memory: LaunchMemory) -> None:
@@ -125,7 +130,7 @@ def test_a_stray_write_has_no_thread(memory: LaunchMemory) -> None:
 
 def test_without_a_report_the_death_is_told(memory: LaunchMemory) -> None:
     failure = Failure(report=None, mapped=(), death="ended by SIGKILL")
-    text = failure_text("k", failure, access_text(memory), None, 1.0)
+    text = failure_text("k", failure, access_text(memory), (), 1.0)
     assert text == "kernel k: ended by SIGKILL"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paged.kernel.backends import finding_reader
-from paged.kernel.backends.finding_reader import explains, found_of, without_effects
+from paged.kernel.backends.finding_reader import explains, found_of, placed, without_effects
 from paged.kernel.backends.structures import Findings
 from paged.kernel.finding import Finding, Kind, Place
 
@@ -90,3 +90,11 @@ def test_an_element_has_an_index_and_a_gap_has_none() -> None:
     assert finding_reader.index_of(5, (3, 2), (3, 1)) is None
     assert finding_reader.index_of(4, (2, 4), (1, 2)) == (0, 2)
     assert finding_reader.index_of(0, (), ()) == ()
+
+
+def test_a_place_has_the_innermost_line_and_those_it_was_called_at() -> None:
+    lines = (("k.cu", 3), ("k.cu", 9), ("h.cuh", 1))
+    place = placed(lines, block=None, thread=(1, 0, 0))
+    assert (place.file, place.line, place.thread) == ("k.cu", 3, (1, 0, 0))
+    assert place.callers == (("k.cu", 9), ("h.cuh", 1))
+    assert placed((), block=(0, 0, 0), thread=None) == Place(block=(0, 0, 0))

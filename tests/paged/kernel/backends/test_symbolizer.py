@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paged.kernel.backends.host_compiler import find_compiler
-from paged.kernel.backends.symbolizer import source_line
+from paged.kernel.backends.symbolizer import source_lines
 from paged.kernel.elf import variable_places
 
 TEXT = """
@@ -41,18 +41,19 @@ def offset_of(path: Path, name: str) -> int:
     return (ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0) - base
 
 
-def test_the_innermost_named_file_is_told(library: Path) -> None:
+def test_the_chain_of_calls_is_told_as_far_as_its_files_are_named(library: Path) -> None:
     offsets = [offset_of(library, "f") + i for i in range(16)]
-    assert source_line(library, offsets, {"<inner>"}) == ("<inner>", 11)
-    assert source_line(library, offsets, {"/a folder/outer.cu"}) in {
-        ("/a folder/outer.cu", 20),
-        ("/a folder/outer.cu", 21),
-    }
+    inner, outer = ("<inner>", 11), "/a folder/outer.cu"
+    assert source_lines(library, offsets, {"<inner>"}) == (inner,)
+    lines = source_lines(library, offsets, {"<inner>", outer})
+    assert set(lines) <= {inner, (outer, 20), (outer, 21)}
+    # the line that was inlined comes before that of the call
+    assert lines.index((outer, 21)) == lines.index(inner) + 1
 
 
-def test_an_unknown_place_is_none(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert source_line(library, [1 << 40], {"<inner>"}) is None
-    assert source_line(library, [], {"<inner>"}) is None
+def test_an_unknown_place_has_no_line(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert source_lines(library, [1 << 40], {"<inner>"}) == ()
+    assert source_lines(library, [], {"<inner>"}) == ()
     monkeypatch.setenv("PATH", "")
-    assert source_line(library, [offset_of(library, "f")], {"<inner>"}) is None
+    assert source_lines(library, [offset_of(library, "f")], {"<inner>"}) == ()
     assert variable_places(library.read_bytes())
