@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from math import ceil
 
 import pytest
@@ -60,10 +61,12 @@ def test_linear(
     weight, x = torch.randn(OUT_FEATURES, IN_FEATURES), torch.randn(num_rows, IN_FEATURES)
     packed = LinearWeight.plain(weight).packed(dtype)
     expected = x.double() @ packed.dequantized().double().T
-    torch.testing.assert_close(linear(x, packed).double(), expected, rtol=0, atol=1e-3)
+    # int8 weights are multiplied by x of 16 bits
+    atol = 1e-2 if dtype == "int8" else 1e-3
+    torch.testing.assert_close(linear(x, packed).double(), expected, rtol=0, atol=atol)
 
     def calls(data: torch.Tensor) -> Callable[[], object]:
-        own = LinearWeight(data=data, out_features=OUT_FEATURES, scales=packed.scales)
+        own = replace(packed, data=data)
         return lambda: linear(x, own)
 
     def torch_calls(kind: torch.dtype) -> Rival:

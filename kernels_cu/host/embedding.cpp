@@ -3,7 +3,7 @@
 
 #include "host_export.h"
 #include "host_records.h"
-#include "linear_tile.h"
+#include "linear_weights.h"
 #include "pool.h"
 
 namespace paged_host {
@@ -15,11 +15,13 @@ constexpr int64_t kLeastChunkElements = 1 << 12;
 template <typename Weights>
 void unpack_row(const void* tiles, const float* scales, int64_t row, int64_t num_columns,
                 float* y) {
-    const int lane = static_cast<int>(row % kTile);
-    const auto* from = static_cast<const typename Weights::Element*>(tiles) +
-                       row / kTile * kTile * num_columns + Weights::place(lane);
+    const auto lane = static_cast<int>(row % kTile);
+    const auto* tile = static_cast<const typename Weights::Element*>(tiles) +
+                       row / kTile * kTile * padded_inputs<Weights>(num_columns);
     const float scale = scales == nullptr ? 1.0f : scales[row];
-    for (int64_t k = 0; k < num_columns; ++k) y[k] = Weights::value(from[k * kTile]) * scale;
+    for (int64_t k = 0; k < num_columns; ++k) {
+        y[k] = Weights::value(tile[Weights::place(k, lane)]) * scale;
+    }
 }
 
 using UnpackRow = decltype(&unpack_row<Float32Weights>);

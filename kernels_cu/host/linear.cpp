@@ -1,16 +1,17 @@
-// x W^T + bias with packed weights: [num_tiles][in_features][kTile], the last tile padded.
+// x W^T + bias with packed weights: tiles of them, the last one padded.
 //
 // Threads share the tiles. Rows are taken in groups that stay in the L2 cache beside a panel, which
-// is kInputs inputs of a tile and stays in L1 while the rows of a group pass by, kMaxRows at a time.
+// is kPanelInputs inputs of a tile and stays in L1 while the rows of a group pass by, kMaxRows at a
+// time.
 #include "host_export.h"
 #include "host_records.h"
 #include "linear_tile.h"
 #include "pool.h"
+#include "rounded_rows.h"
 
 namespace paged_host {
 namespace {
 
-constexpr int64_t kInputs = 256;
 constexpr int64_t kGroupBytes = 1 << 18;
 constexpr int64_t kLeastGroup = 4 * kMaxRows;
 constexpr int64_t kMostGroup = 10 * kMaxRows;
@@ -19,14 +20,17 @@ template <typename Weights>
 class Product {
 public:
     using Element = typename Weights::Element;
+    using Input = typename Weights::Input;
 
-    explicit Product(const LinearRecord& record) : a_(record) {}
+    // x: all rows, with inputs filled up as those of the weights are.
+    Product(const LinearRecord& record, const Rows<Input>& x)
+        : a_(record), x_(x), num_inputs_(padded_inputs<Weights>(record.in_features)) {}
 
     void run(int num_threads) const {
         const int64_t num_tiles = ceil_div(a_.out_features, kTile);
         const int64_t num_groups = ceil_div(a_.num_rows, group_rows());
         const int at_once = tiles_at_once(ceil_div(a_.num_rows, num_groups));
-        const int64_t item_bytes = at_once * a_.in_features * kTile * int64_t{sizeof(Element)};
+        const int64_t item_bytes = at_once * num_inputs_ * kTile * int64_t{sizeof(Element)};
         const int64_t num_items = ceil_div(num_tiles, at_once);
         const int64_t least = ceil_div(kLeastChunkBytes, item_bytes + 1);
         const int64_t chunk = chunk_of(num_threads, num_items, least);
@@ -46,7 +50,7 @@ public:
 
 private:
     int64_t group_rows() const {
-        const int64_t rows = kGroupBytes / int64_t{sizeof(float)} / (a_.in_features + 1);
+        const int64_t rows = kGroupBytes / int64_t{sizeof(Input)} / (num_inputs_ + 1);
         return rows < kLeastGroup ? kLeastGroup : rows > kMostGroup ? kMostGroup : rows;
     }
 
@@ -56,21 +60,20 @@ private:
         const int64_t num_rows = last - first, width = num_tiles * kTile;
         std::memset(sums, 0, static_cast<size_t>(num_rows * width) * sizeof(float));
         const int64_t num_blocks = ceil_div(num_rows, kMaxRows);
-        // a single block reads each weight once: nothing is kept for the next one
-        const int64_t panel = num_blocks == 1 ? a_.in_features : kInputs;
-        const int64_t tile_stride = a_.in_features * kTile;
+        const int64_t tile_stride = num_inputs_ * kTile;
         const Element* weights = static_cast<const Element*>(a_.tiles) + tile * tile_stride;
         const bool has_next = (tile + 2 * num_tiles) * kTile <= a_.out_features;
         const int64_t to_next = num_blocks == 1 && has_next ? num_tiles * tile_stride : 0;
-        for (int64_t k = 0; k < a_.in_features; k += panel) {
-            const int64_t rest = a_.in_features - k, num_inputs = rest < panel ? rest : panel;
+        for (int64_t k = 0; k < num_inputs_; k += kPanelInputs) {
+            const int64_t rest = num_inputs_ - k;
+            const int64_t num_inputs = rest < kPanelInputs ? rest : kPanelInputs;
             for (int64_t block = 0; block < num_blocks; ++block) {
                 if (num_blocks > 1) prefetch_next(weights + k * kTile, block, num_blocks);
                 const int64_t begin = num_rows * block / num_blocks;
                 const int64_t end = num_rows * (block + 1) / num_blocks;
                 adder<Weights>(static_cast<int>(end - begin), num_tiles)(
-                    a_.x + (first + begin) * a_.in_features + k, a_.in_features,
-                    weights + k * kTile, tile_stride, num_inputs, sums + begin * width, to_next);
+                    rows_from(first + begin, k), weights + k * kTile, tile_stride, num_inputs,
+                    sums + begin * width, to_next);
             }
         }
         for (int64_t row = 0; row < num_rows; ++row) {
@@ -81,10 +84,17 @@ private:
         }
     }
 
+    Rows<Input> rows_from(int64_t row, int64_t input) const {
+        return Rows<Input>{x_.values + row * x_.stride + input, x_.stride,
+                           x_.scales + row * x_.scale_stride + input / kPanelInputs,
+                           x_.scale_stride};
+    }
+
     // Brings a block's share of the panel after this one into the L2 cache.
     static void prefetch_next(const Element* panel, int64_t block, int64_t num_blocks) {
-        constexpr int64_t kNumLines = kInputs * kTile * int64_t{sizeof(Element)} / kCacheLineBytes;
-        const char* next = reinterpret_cast<const char*>(panel + kInputs * kTile);
+        constexpr int64_t kPanel = kPanelInputs * kTile;
+        constexpr int64_t kNumLines = kPanel * int64_t{sizeof(Element)} / kCacheLineBytes;
+        const char* next = reinterpret_cast<const char*>(panel + kPanel);
         const int64_t end = kNumLines * (block + 1) / num_blocks;
         for (int64_t line = kNumLines * block / num_blocks; line < end; ++line) {
             __builtin_prefetch(next + line * kCacheLineBytes, 0, 2);
@@ -104,19 +114,34 @@ private:
     }
 
     const LinearRecord& a_;
+    const Rows<Input> x_;
+    const int64_t num_inputs_;
 };
+
+template <typename Weights>
+void multiply_floats(const LinearRecord& a, int num_threads) {
+    Product<Weights>(a, {a.x, a.in_features, nullptr, 0}).run(num_threads);
+}
+
+void multiply_integers(const LinearRecord& a, int num_threads) {
+    const int64_t padded = padded_inputs<Int8Weights>(a.in_features);
+    round_rows(a, padded, num_threads);
+    const int64_t num_panels = ceil_div(a.in_features, kPanelInputs);
+    Product<Int8Weights>(a, {a.row_integers, padded, a.row_scales, num_panels}).run(num_threads);
+}
 
 }  // namespace
 }  // namespace paged_host
 
 // Shapes: scales and bias [out_features] or null, x [num_rows][in_features],
-// y [num_rows][out_features].
+// y [num_rows][out_features]. Of int8 alone, and written: row_integers [num_rows][in_features,
+// padded], row_scales [num_rows][panels].
 PAGED_EXPORT void paged_host_linear(const paged_host::LinearRecord* record,
                                     const paged_host::Element* types, int num_threads) {
     using namespace paged_host;
     if (record->num_rows == 0) return;
     const Element type = types[0];
-    if (type == Element::k_bfloat16) return Product<Bfloat16Weights>(*record).run(num_threads);
-    if (type == Element::k_int8) return Product<Int8Weights>(*record).run(num_threads);
-    Product<Float32Weights>(*record).run(num_threads);
+    if (type == Element::k_int8) return multiply_integers(*record, num_threads);
+    if (type == Element::k_bfloat16) return multiply_floats<Bfloat16Weights>(*record, num_threads);
+    multiply_floats<Float32Weights>(*record, num_threads);
 }

@@ -19,6 +19,9 @@ using IntVec = int32_t __attribute__((vector_size(4 * kLanes)));
 using UintVec = uint32_t __attribute__((vector_size(4 * kLanes)));
 using ByteVec = int8_t __attribute__((vector_size(kLanes)));
 using HalfWordVec = uint16_t __attribute__((vector_size(2 * kLanes)));
+using ShortVec = int16_t __attribute__((vector_size(2 * kLanes)));
+using TwoShortVecs = int16_t __attribute__((vector_size(4 * kLanes)));
+using TwoByteVecs = int8_t __attribute__((vector_size(2 * kLanes)));
 
 #define PAGED_INLINE inline __attribute__((always_inline))
 
@@ -80,7 +83,9 @@ PAGED_INLINE Vec max(Vec a, Vec b) {
 
 // Has a vector in a register from here on: g++ would rather read it from memory at each use, and
 // run out of ports to load by.
-PAGED_INLINE void hold(Vec& value) {
+template <typename Value>
+PAGED_INLINE void hold(Value& value) {
+    static_assert(sizeof(Value) == sizeof(Vec), "of a vector register");
 #if defined(__AVX512F__) && PAGED_HOST_LANES == 16
     asm("" : "+v"(value));
 #elif defined(__AVX__) && PAGED_HOST_LANES == 8
@@ -140,7 +145,31 @@ PAGED_INLINE Vec from_bfloat16(HalfWordVec bits) {
 PAGED_INLINE Vec lower_bfloat16(UintVec pairs) { return bit_cast<Vec>(pairs << 16); }
 PAGED_INLINE Vec upper_bfloat16(UintVec pairs) { return bit_cast<Vec>(pairs & 0xffff0000u); }
 
-PAGED_INLINE Vec from_int8(ByteVec bytes) { return __builtin_convertvector(widen(bytes), Vec); }
+// Bytes with their sign, from memory, as integers of 16 bits: two side by side in each 32 bits.
+PAGED_INLINE IntVec load_pairs(const int8_t* from) {
+#if defined(__AVX512BW__) && PAGED_HOST_LANES == 16
+    return bit_cast<IntVec>(_mm512_cvtepi8_epi16(load<__m256i>(from)));
+#elif defined(__AVX2__) && PAGED_HOST_LANES == 8
+    return bit_cast<IntVec>(_mm256_cvtepi8_epi16(load<__m128i>(from)));
+#elif defined(__SSE4_1__) && PAGED_HOST_LANES == 4
+    return bit_cast<IntVec>(_mm_cvtepi8_epi16(_mm_cvtsi64_si128(load<long long>(from))));
+#else
+    return bit_cast<IntVec>(__builtin_convertvector(load<TwoByteVecs>(from), TwoShortVecs));
+#endif
+}
+
+// In each 32 bits the products of two pairs of 16 bits, added.
+PAGED_INLINE IntVec dot_pairs(IntVec a, IntVec b) {
+#if defined(__AVX512BW__) && PAGED_HOST_LANES == 16
+    return bit_cast<IntVec>(_mm512_madd_epi16(bit_cast<__m512i>(a), bit_cast<__m512i>(b)));
+#elif defined(__AVX2__) && PAGED_HOST_LANES == 8
+    return bit_cast<IntVec>(_mm256_madd_epi16(bit_cast<__m256i>(a), bit_cast<__m256i>(b)));
+#elif PAGED_HOST_LANES == 4
+    return bit_cast<IntVec>(_mm_madd_epi16(bit_cast<__m128i>(a), bit_cast<__m128i>(b)));
+#else
+    return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+#endif
+}
 
 // The first num lanes, which may be none, from memory; the others are 0.
 PAGED_INLINE Vec load_some(const float* from, int64_t num) {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Literal
 
 import torch
@@ -29,9 +30,11 @@ class LinearWeight:
 
     Attributes:
         data: plain, [out_features, in_features] of any float dtype; packed, [num_tiles,
-            in_features, tile] of bfloat16, float32 or int8, the last tile filled up with zeros. The
-            order within a tile is that of `kernels_cu/host/linear_tile.h`.
+            in_features, tile] of bfloat16, float32 or int8, the last tile filled up with zeros, as
+            are inputs of int8 to an even number. The order within a tile is that of
+            `kernels_cu/host/linear_weights.h`.
         out_features: values of a row of the result.
+        in_features: values of a row of the input.
         bias: [out_features], or None; float32 where packed.
         scales: float32 [out_features] that int8 data are multiplied by, else None.
 
@@ -39,6 +42,7 @@ class LinearWeight:
 
     data: torch.Tensor
     out_features: int
+    in_features: int
     bias: torch.Tensor | None = None
     scales: torch.Tensor | None = None
 
@@ -55,12 +59,8 @@ class LinearWeight:
                 f"the bias of a weight {tuple(weight.shape)} must have shape "
                 f"{tuple(weight.shape[:1])}, got {tuple(bias.shape)}"
             )
-        return cls(data=weight, out_features=weight.shape[0], bias=bias)
-
-    @property
-    def in_features(self) -> int:
-        """Values of a row of the input."""
-        return self.data.shape[1]
+        out_features, in_features = weight.shape
+        return cls(data=weight, out_features=out_features, in_features=in_features, bias=bias)
 
     @property
     def is_packed(self) -> bool:
@@ -78,8 +78,10 @@ class LinearWeight:
     ) -> LinearWeight:
         """Return this plain weight as the host backend in force reads it, once at load.
 
-        int8 has a scale for each output: its largest value becomes 127. Where the host backend is
-        unavailable the result is plain and float32, with the same values.
+        int8 has a scale for each output: its largest value becomes 127. What such a weight is
+        multiplied by is rounded to 16 bits, in fixed point below the largest of each 256 inputs of
+        a row. Where the host backend is unavailable the result is plain and float32, with the same
+        values, and nothing else is rounded.
         place: returns a contiguous copy of what is packed, such as `HugePages.place`.
         Raises: OperandError for a weight that is packed, or not on the CPU.
         """
@@ -94,19 +96,17 @@ class LinearWeight:
         bias = None if self.bias is None else self.bias.float()
         if host is None:
             values = values.float() if scales is None else values.float() * scales[:, None]
-            return LinearWeight(data=values, out_features=self.out_features, bias=bias)
-        return LinearWeight(
-            data=place(_tiled(values, host.level.tile_features)).flatten(2),
-            out_features=self.out_features,
-            bias=bias,
-            scales=scales,
-        )
+            return replace(self, data=values, bias=bias)
+        tiles = place(_tiled(values, host.level.tile_features))
+        num_inputs = prod(tiles.shape[1:]) // host.level.tile_features
+        data = tiles.view(len(tiles), num_inputs, host.level.tile_features)
+        return replace(self, data=data, bias=bias, scales=scales)
 
     def dequantized(self) -> torch.Tensor:
         """Return the values [out_features, in_features] in float32."""
         if not self.is_packed:
             return self.data.float()
-        values = _untiled(self.data)[: self.out_features].float()
+        values = _untiled(self.data)[: self.out_features, : self.in_features].float()
         return values if self.scales is None else values * self.scales[:, None]
 
 
@@ -125,23 +125,30 @@ def _quantized(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _tiled(weight: torch.Tensor, tile: int) -> torch.Tensor:
-    """Return a view of [out_features, in_features] as [num_tiles, in_features, tile].
+    """Return a view of [out_features, in_features] in the order of memory, tile after tile.
 
-    bfloat16 is [num_tiles, in_features, tile / 2, 2]. A last tile that is not full makes it a copy.
+    float32: [num_tiles, in_features, tile]; bfloat16: [num_tiles, in_features, tile / 2, 2]; int8:
+    [num_tiles, in_features / 2, tile, 2]. What has to be filled up makes it a copy.
     """
     out_features, in_features = weight.shape
     num_tiles = -(-out_features // tile)
-    missing = num_tiles * tile - out_features
-    filled = torch.nn.functional.pad(weight, (0, 0, 0, missing)) if missing else weight
-    if weight.dtype != torch.bfloat16:
-        return filled.reshape(num_tiles, tile, in_features).transpose(1, 2)
-    return filled.reshape(num_tiles, 2, tile // 2, in_features).permute(0, 3, 2, 1)
+    missing = num_tiles * tile - out_features, in_features % 2 if weight.dtype == torch.int8 else 0
+    padding = (0, missing[1], 0, missing[0])
+    filled = torch.nn.functional.pad(weight, padding) if any(missing) else weight
+    if weight.dtype == torch.bfloat16:
+        return filled.reshape(num_tiles, 2, tile // 2, -1).permute(0, 3, 2, 1)
+    if weight.dtype == torch.int8:
+        return filled.reshape(num_tiles, tile, -1, 2).permute(0, 2, 1, 3)
+    return filled.reshape(num_tiles, tile, -1).transpose(1, 2)
 
 
 def _untiled(tiles: torch.Tensor) -> torch.Tensor:
     """Return [num_tiles, in_features, tile] as [num_tiles * tile, in_features]."""
     num_tiles, in_features, tile = tiles.shape
-    if tiles.dtype != torch.bfloat16:
-        return tiles.transpose(1, 2).reshape(num_tiles * tile, in_features)
-    pairs = tiles.view(num_tiles, in_features, tile // 2, 2)
-    return pairs.permute(0, 3, 2, 1).reshape(num_tiles * tile, in_features)
+    if tiles.dtype == torch.bfloat16:
+        ordered = tiles.view(num_tiles, in_features, tile // 2, 2).permute(0, 3, 2, 1)
+    elif tiles.dtype == torch.int8:
+        ordered = tiles.view(num_tiles, in_features // 2, tile, 2).permute(0, 2, 1, 3)
+    else:
+        ordered = tiles.transpose(1, 2)
+    return ordered.reshape(num_tiles * tile, in_features)

@@ -13,7 +13,14 @@ from paged.errors import OperandError
 from paged.kernel.backends.host import Host, HostConfig, find_host
 from paged.kernel.backends.host_program import HostCall, add_to_recording, kernel_function
 from paged.kernel.backends.host_records import ELEMENT_CODES
-from paged.kernel.backends.layer_records import COPY, EMBEDDING, LINEAR, RMS_NORM, SILU_MUL
+from paged.kernel.backends.layer_records import (
+    COPY,
+    EMBEDDING,
+    LINEAR,
+    PANEL_INPUTS,
+    RMS_NORM,
+    SILU_MUL,
+)
 from paged.kernel.dtypes import name_of
 from paged.kernel.linear_weight import LinearWeight
 from paged.kernel.tensor_kind import kind_fault
@@ -44,11 +51,12 @@ class HostLayers:
         """Return x W^T + bias of a packed weight."""
         data, bias, scales = weight.data, weight.bias, weight.scales
         shape = x.shape
-        if len(shape) != 2 or shape[1] != data.shape[1] or not _is_plain(x):
+        if len(shape) != 2 or shape[1] != weight.in_features or not _is_plain(x):
             _refuse("linear", "x", x, f"[rows, {weight.in_features}]")
         if data.shape[2] != self._tile:
             self._refuse_weight("linear", weight)
         y = torch.empty(shape[0], weight.out_features)
+        rounded = None if scales is None else _room_for_rounded(shape[0], data.shape[1])
         record = LINEAR.make(
             data.data_ptr(),
             None if scales is None else scales.data_ptr(),
@@ -58,6 +66,7 @@ class HostLayers:
             x.data_ptr(),
             y.data_ptr(),
             shape[0],
+            *((None, None) if rounded is None else (part.data_ptr() for part in rounded)),
         )
         self._run(self._linear, record, _TYPES[data.dtype])
         return y
@@ -162,6 +171,12 @@ def find_layers(config: HostConfig) -> HostLayers | None:
     """Return the kernels of a configuration, None with one warning where there are none."""
     host = find_host(config)
     return None if host is None else HostLayers(host)
+
+
+def _room_for_rounded(num_rows: int, num_inputs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return room for x as integers, and for the scale of each panel of a row."""
+    integers = torch.empty(num_rows, num_inputs, dtype=torch.int16)
+    return integers, torch.empty(num_rows, -(-num_inputs // PANEL_INPUTS))
 
 
 def _check_tokens(record: Any, rows: torch.Tensor) -> None:

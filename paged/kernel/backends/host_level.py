@@ -41,7 +41,7 @@ _V2 = frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})
 _V3 = _V2 | {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 
-# AVX512-BF16 and VNNI are not used: both would round the activations.
+# AVX512-BF16 is not used: it would round the activations to 8 bits.
 LEVELS = {
     level.name: level
     for level in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from paged.kernel.backends.layer_records import LAYER_RECORDS
+from paged.kernel.backends.layer_records import LAYER_RECORDS, PANEL_INPUTS
 from paged.kernel.dtypes import ELEMENT_TYPES
 from paged.kernel.record import struct_text
 from paged.kernel.spec import KernelSpec
@@ -17,7 +17,7 @@ ELEMENT_CODES = {name: code for code, name in enumerate(ELEMENT_TYPES)}
 
 @lru_cache(maxsize=1)
 def records_text() -> str:
-    """Return the header that host kernels include: element types, and all structs."""
+    """Return the header that host kernels include: element types, a size, and all structs."""
     from paged.kernel.registry import ops
 
     elements = "".join(f"    k_{name} = {code},\n" for name, code in ELEMENT_CODES.items())
@@ -27,6 +27,7 @@ def records_text() -> str:
             "#include <stdint.h>",
             "namespace paged_host {",
             f"enum class Element : int32_t {{\n{elements}}};",
+            f"constexpr int64_t kPanelInputs = {PANEL_INPUTS};",
             *(record.text() for record in LAYER_RECORDS),
             "}  // namespace paged_host",
             *(_record(op.signature) for op in ops().values()),

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+PANEL_INPUTS = 256
+"""Inputs that a product takes at a time; of int8 weights, those whose x share a scale."""
+
 _NUMBERS = {"int64_t": ctypes.c_int64, "float": ctypes.c_float}
 
 
@@ -44,6 +47,9 @@ LINEAR = LayerRecord(
         ("const float*", "x"),
         ("float*", "y"),
         ("int64_t", "num_rows"),
+        # written, where weights are integers: x as integers, and their scales
+        ("int16_t*", "row_integers"),
+        ("float*", "row_scales"),
     ),
 )
 

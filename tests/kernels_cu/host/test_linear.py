@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -12,7 +13,8 @@ from paged.kernel.backends.host_level import HostLevel
 from paged.kernel.functional import linear
 from paged.kernel.linear_weight import LinearWeight, WeightType
 from tests.helpers.guarded import guarded, survives
-from tests.helpers.host_levels import in_level, levels, randn
+from tests.helpers.host_levels import RUNNABLE, in_level, levels, randn
+from tests.helpers.rounded_rows import rounded_rows
 
 DTYPES: tuple[WeightType, ...] = ("bfloat16", "float32", "int8")
 # Around a tile (8, 16 or 32 outputs), several of them, and the panel of 256 inputs.
@@ -53,7 +55,8 @@ def test_products_are_near_those_in_float64(level: HostLevel, dtype: WeightType)
     with in_level(level):
         x, weight, bias = randn(37, 1536), randn(83, 1536, seed=2), randn(83, seed=3)
         packed = LinearWeight.plain(weight, bias).packed(dtype)
-        expected = x.double() @ packed.dequantized().double().T + bias
+        operand = rounded_rows(x) if dtype == "int8" else x.double()
+        expected = operand @ packed.dequantized().double().T + bias
         # sums of 1536 terms of size 1, so of size 40
         torch.testing.assert_close(linear(x, packed).double(), expected, rtol=0, atol=1e-3)
         assert (linear(x, packed).double() - expected).square().mean().sqrt() < 1e-4
@@ -101,6 +104,83 @@ def test_other_rows_do_not_taint_a_row(level: HostLevel, dtype: WeightType) -> N
         assert torch.equal(got[8:], expected[8:])
 
 
+def int8_weight(out_features: int, in_features: int) -> LinearWeight:
+    return LinearWeight.plain(randn(out_features, in_features, seed=2)).packed("int8")
+
+
+def assert_near_rounded(x: torch.Tensor, packed: LinearWeight) -> None:
+    """Fail where a product is off by more than a chain of float sums over panels can be."""
+    rows, weight = rounded_rows(x), packed.dequantized().double().T
+    bound = (rows.abs() @ weight.abs()) * (2 + x.shape[1] / 256) * torch.finfo(torch.float32).eps
+    error = (linear(x, packed).double() - rows @ weight).abs()
+    assert (error <= bound).all(), f"{error.max()} of {tuple(x.shape)}"
+
+
+@levels
+@pytest.mark.parametrize("in_features", [1, 2, 255, 256, 257, 511, 513, 1536, 14336, 14339])
+def test_int8_is_exact_but_for_what_it_rounds_to_16_bits(
+    level: HostLevel, in_features: int
+) -> None:
+    with in_level(level):
+        packed = int8_weight(19, in_features)
+        for num_rows in (1, 2, 5, 6, 7):
+            assert_near_rounded(randn(num_rows, in_features), packed)
+
+
+@levels
+def test_the_largest_integers_of_a_panel_fit_a_sum(level: HostLevel) -> None:
+    with in_level(level):
+        weight = torch.full((19, 512), 127.0)
+        weight[1::2] = -127.0
+        packed = LinearWeight.plain(weight).packed("int8")
+        largest = torch.full((3, 512), 2.0 - 2**-14)
+        x = torch.cat([largest, -largest, largest * 2**-20])
+        assert torch.equal(linear(x, packed).double(), x.double() @ weight.double().T)
+
+
+@levels
+def test_int8_of_extreme_rows(level: HostLevel) -> None:
+    """Zeros, an outlier, numbers at both ends of the range of a float."""
+    with in_level(level):
+        packed, x = int8_weight(19, 600), randn(8, 600)
+        x[0] = 0
+        x[1] = -0.0
+        x[2, 300] = 3e4
+        x[3] *= 1e30
+        x[4] *= 1e-30
+        x[5] *= 1e-36
+        x[6] = 2**-149
+        x[7, :256] = 0
+        assert_near_rounded(x, packed)
+        assert not linear(x[:2], packed).any()
+        assert not linear(x[6:7], packed).any()
+
+
+@levels
+@pytest.mark.parametrize("value", [torch.nan, -torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("place", [0, 255, 256, 599])
+def test_int8_of_a_row_that_is_not_finite_is_nan(
+    level: HostLevel, value: float, place: int
+) -> None:
+    with in_level(level):
+        packed, x = int8_weight(50, 600), randn(20, 600)
+        expected = linear(x, packed)
+        x[7, place] = value
+        got = linear(x, packed)
+        assert got[7].isnan().all()
+        assert torch.equal(got[:7], expected[:7])
+        assert torch.equal(got[8:], expected[8:])
+
+
+def test_int8_is_the_same_at_every_level() -> None:
+    x = randn(7, 600)
+    results: list[torch.Tensor] = []
+    for level in RUNNABLE:
+        with in_level(level):
+            results.append(linear(x, int8_weight(50, 600)))
+    assert all(torch.equal(result, results[0]) for result in results)
+
+
 @levels
 @dtypes
 def test_nothing_past_an_operand_is_touched(level: HostLevel, dtype: WeightType) -> None:
@@ -109,9 +189,9 @@ def test_nothing_past_an_operand_is_touched(level: HostLevel, dtype: WeightType)
         for num_rows, out_features, in_features in ((1, 70, 257), (5, 17, 600), (70, 33, 257)):
             whole = LinearWeight.plain(randn(out_features, in_features), randn(out_features))
             packed = whole.packed(dtype)
-            ends = LinearWeight(
+            ends = replace(
+                packed,
                 data=guarded(packed.data),
-                out_features=out_features,
                 bias=None if packed.bias is None else guarded(packed.bias),
                 scales=None if packed.scales is None else guarded(packed.scales),
             )
