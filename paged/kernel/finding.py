@@ -32,7 +32,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Triple = tuple[int, int, int]
 
 ADVICE: Mapping[Kind, str] = {
-    "out_of_bounds": "compare the index with the operand's sizes before the access",
+    "out_of_bounds": "compare the index with the sizes of the operand or array before the access",
     "write_to_input": "write to an out or inout operand, or declare this one inout",
     "unlisted_slot": "read only slots that the block table names, before the sequence's end",
     "uninitialized_read": "write the element first: outputs and workspaces start undefined",

@@ -43,9 +43,10 @@ def _try_all(
     """
     print(f"{variant.op.name}={variant.name}  {variant.path}", flush=True)
     num_faults = 0
+    told: set[str] = set()
     for i, problem in enumerate(problems):
         try:
-            num_faults += not _try(variant, problem, device, configs)
+            num_faults += not _try(variant, problem, device, configs, told)
         except KernelTimeout:
             num_left = len(problems) - i - 1
             if num_left:
@@ -68,8 +69,13 @@ def _problems(variant: Variant, text: str) -> list[Problem]:
 
 
 def _try(
-    variant: Variant, problem: Problem, device: torch.device, configs: list[InterpretConfig]
+    variant: Variant,
+    problem: Problem,
+    device: torch.device,
+    configs: list[InterpretConfig],
+    told: set[str],
 ) -> bool:
+    """Try a kernel on a problem; told: faults printed before, which are not repeated, mutated."""
     why = why_unserved(variant.spec, problem)
     if why is not None:
         print(f"  -     {problem.name}: not served: {why}")
@@ -79,7 +85,9 @@ def _try(
         if fault is None:
             continue
         order = "natural order" if config.seed is None else f"order {config.seed}"
-        print(f"  FAIL  {problem.name} ({order}): {fault}", flush=True)
+        text = "as above" if str(fault) in told else str(fault)
+        told.add(str(fault))
+        print(f"  FAIL  {problem.name} ({order}): {text}", flush=True)
         if isinstance(fault, KernelTimeout):
             raise fault
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from paged.kernel.backends.checked_file import CheckedFile, keep
 from paged.kernel.backends.host_compiler import HostCompiler
 from paged.kernel.backends.server import ServerPool
 from paged.kernel.backends.structures import Module, Operand, Report, Request
+
+_LOG = logging.getLogger(__name__)
 
 INTERPRET_DIR = Path(__file__).resolve().parents[3] / "kernels_cu" / "interpret"
 FORCED_HEADER = INTERPRET_DIR / "cuda_interpret.h"
@@ -82,10 +85,16 @@ def _load(compiler: HostCompiler, folder: Path) -> Runtime:
     linked = (*OPTIONS, str(path), "-Wl,-rpath,$ORIGIN")
     main = [INTERPRET_DIR / "server" / "main.cpp"]
     files = (
-        keep(path, partial(_compile, compiler, sources, shared)),
+        keep(path, partial(_compile_told, compiler, sources, shared)),
         keep(server, partial(_compile, compiler, main, linked), is_program=True),
     )
     return Runtime(path, ServerPool(server), _declare(ctypes.CDLL(str(path))), files)
+
+
+def _compile_told(compiler: HostCompiler, sources: list[Path], options: tuple[str, ...]) -> bytes:
+    """Compile, and say so in a line of the log, for it takes a while."""
+    _LOG.warning("compiling the interpreter of CUDA kernels, once: it may take a minute")
+    return _compile(compiler, sources, options)
 
 
 def _compile(compiler: HostCompiler, sources: list[Path], options: tuple[str, ...]) -> bytes:

@@ -40,6 +40,22 @@ def test_run_finds_what_is_wrong(
     assert printed[-1] == "1 problem failed"
 
 
+def test_a_crash_that_was_told_is_not_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["kernels", "new", "mine", "--op", "copy_blocks"])
+    source = Path("mine.cu").read_text()
+    Path("mine.cu").write_text(source.replace("  const ", "  __trap();\n  const ", 1))
+    capsys.readouterr()
+    assert main(["kernels", "run", "mine.cu", "--orders", "natural"]) == 1
+    failed = [line for line in lines(capsys) if line.startswith("  FAIL")]
+    assert len(failed) > 1
+    assert "__trap()" in failed[0]
+    assert any(line.endswith(": as above") for line in failed[1:])
+    assert sum("__trap()" in line for line in failed) < len(failed)
+
+
 def test_a_kernel_that_does_not_end_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,13 +76,16 @@ def test_a_damaged_file_is_compiled_anew(
         assert is_whole(cache_dir("interpret") / known.name)
 
 
-def test_a_runtime_that_does_not_compile_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_runtime_that_does_not_compile_is_an_error_after_one_line_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PAGED_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(HostCompiler, "compile", lambda *_: (None, "what it said"))
     with pytest.raises(KernelCompileError, match="cannot compile the interpreter:\nwhat it said"):
         load_runtime(find_compiler())
+    assert caplog.messages == [
+        "compiling the interpreter of CUDA kernels, once: it may take a minute"
+    ]
 
 
 def test_headers_decide_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
