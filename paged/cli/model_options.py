@@ -139,7 +139,8 @@ def _add_scheduling(parser: ArgumentParser) -> None:
         "--max-num-seqs",
         type=int,
         metavar="N",
-        help="most sequences that run at once (default: %(default)s)",
+        help="most sequences that run at once; the pool has no more blocks than they can fill,"
+        " unless it is sized in blocks (default: %(default)s)",
     )
     scheduling.add_argument(
         "--max-num-batched-tokens",

@@ -59,7 +59,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--uvicorn-log-level",
         choices=_LOG_LEVELS,
         default="warning",
-        help="least important of what is logged (default: %(default)s)",
+        help="least important of what is logged; info has a line for each request"
+        " (default: %(default)s)",
     )
     server.add_argument(
         "--shadow-allocators",
@@ -93,7 +94,7 @@ def _add_limits(parser: ArgumentParser) -> None:
         type=int,
         default=60,
         metavar="S",
-        help="seconds for what runs when SIGTERM or Ctrl-C comes (default: %(default)s)",
+        help="seconds for what runs when SIGTERM, SIGHUP or Ctrl-C comes (default: %(default)s)",
     )
     limits.add_argument(
         "--tensor-parallel-size",

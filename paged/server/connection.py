@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import httptools
-from uvicorn._types import ASGI3Application
+from uvicorn._types import (
+    ASGI3Application,
+    ASGIReceiveCallable,
+    ASGISendCallable,
+    ASGISendEvent,
+    Scope,
+)
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -27,6 +34,7 @@ class Connection(HttpToolsProtocol):
 
     A client may leave while requests of its wait: reading goes on, and whichever request runs is
     told. One who asks for another protocol gets this one, as HTTP/2 clients on plain HTTP expect.
+    HTTP/1.0 knows no chunks: what has no length there ends where the connection does.
     """
 
     parser: httptools.HttpRequestParser
@@ -144,7 +152,8 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._running, self._num_pending_bytes = cycle, 0
-        super()._start_asgi_task(cycle, app)
+        is_old = cycle.scope["http_version"] == "1.0"
+        super()._start_asgi_task(cycle, partial(_until_closed, cycle, app) if is_old else app)
 
     def _watch(self, before: object, num_alike: int) -> None:
         """Look whether anything has changed since before, and again later.
@@ -157,8 +166,34 @@ class Connection(HttpToolsProtocol):
         state = (cycle if is_idle else None, is_idle, num_unsent_bytes)
         num_alike = num_alike + 1 if state == before else 0
         if num_unsent_bytes and num_alike >= NUM_STALLED:
+            self.logger.warning("a client took nothing of its answer for long and is cut off")
             self.transport.abort()
             return
         if is_idle and num_alike and not self.transport.is_closing():
             self.transport.close()
         self._timer = self.loop.call_later(self.timeout_keep_alive, self._watch, state, num_alike)
+
+
+async def _until_closed(
+    cycle: RequestResponseCycle,
+    app: ASGI3Application,
+    scope: Scope,
+    receive: ASGIReceiveCallable,
+    send: ASGISendCallable,
+) -> None:
+    """Let an application answer without chunks, whether its answer has a length or not."""
+    has_length = True
+
+    async def send_plain(message: ASGISendEvent) -> None:
+        nonlocal has_length
+        if message["type"] == "http.response.start":
+            headers = message.get("headers", [])
+            has_length = any(name.lower() == b"content-length" for name, _ in headers)
+            if not has_length:
+                # uvicorn chunks what nobody has decided on.
+                cycle.chunked_encoding = False
+        elif message["type"] == "http.response.body" and not has_length:
+            cycle.expected_content_length = len(message["body"])
+        await send(message)
+
+    await app(scope, receive, send_plain)

@@ -18,8 +18,8 @@ class Limits:
     max_open_requests: prompts that were sent to the engine and have not ended.
     max_sequences: prompts times n of one request.
     body_timeout_s: for a body to arrive.
-    write_timeout_s: for a client to take a piece of a stream that is in its way.
-    keep_alive_s: for the next request on a connection, and for the first.
+    keep_alive_s: for the next request on a connection, and for the first; some times as long for a
+        client to take anything of its answer.
     drain_timeout_s: for what runs when the server is told to stop.
     """
 
@@ -28,7 +28,6 @@ class Limits:
     max_open_requests: int = 1024
     max_sequences: int = 1024
     body_timeout_s: float = 30.0
-    write_timeout_s: float = 60.0
     keep_alive_s: int = 10
     drain_timeout_s: int = 60
 

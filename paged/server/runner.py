@@ -10,6 +10,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -90,7 +91,7 @@ class Listen:
 
 
 class Runner(uvicorn.Server):
-    """uvicorn with a line when it is ready, and an end by SIGTERM that is no failure."""
+    """uvicorn with lines when it is ready and when it stops, and an end that is no failure."""
 
     def __init__(
         self, app: ASGIApp, service: EngineService, config: ServerConfig, listen: Listen
@@ -103,7 +104,8 @@ class Runner(uvicorn.Server):
                 http=Connection,
                 ws="none",
                 log_level=listen.log_level,
-                access_log=False,
+                # A line takes as long as a good part of a request: none by default.
+                access_log=listen.log_level in ("info", "debug"),
                 server_header=False,
                 proxy_headers=False,
                 h11_max_incomplete_event_size=limits.max_header_bytes,
@@ -127,6 +129,14 @@ class Runner(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what runs, by an error where it is late or a second Ctrl-C has come."""
+        # The terminal may be gone: that must not keep requests from their end.
+        with suppress(OSError):
+            print(
+                f"stopping: {self._service.num_open_requests} requests may end within"
+                f" {self._drain_timeout_s} s; Ctrl-C ends them now",
+                file=sys.stderr,
+                flush=True,
+            )
         being_late = asyncio.create_task(self._end_late())
         await super().shutdown(sockets)
         being_late.cancel()
@@ -159,7 +169,7 @@ class Runner(uvicorn.Server):
 def run_server(
     service: EngineService, config: ServerConfig, listen: Listen, bound: socket.socket
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C: what runs then may end, for some time.
+    """Serve until SIGTERM, SIGHUP or Ctrl-C: what runs then may end, for some time.
 
     Raises: as `EngineService.start`; KeyboardInterrupt.
     """
@@ -201,6 +211,9 @@ async def _serve(runner: Runner, service: EngineService, bound: socket.socket) -
     await service.start()
     # uvicorn raises the signal again at its end, when all is in order.
     signal.signal(signal.SIGTERM, _pass)
+    # careful: under nohup it is ignored, and stays so
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda _, frame: runner.handle_exit(signal.SIGTERM, frame))
     await runner.serve(sockets=[bound])
 
 

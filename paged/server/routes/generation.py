@@ -68,8 +68,7 @@ async def respond(
             return await service.submit(taken.requests)
 
     if body.stream:
-        config: ServerConfig = request.app.state.config
-        return EventStream(submit, answer.events, write_timeout_s=config.limits.write_timeout_s)
+        return EventStream(submit, answer.events)
     whole = await until_disconnect(request.receive, _whole(submit, answer))
     return GONE if whole is None else JSONResponse(whole)
 

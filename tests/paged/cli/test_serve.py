@@ -46,7 +46,8 @@ def serving(*flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
             process.kill()
 
 
-def test_it_ends_what_has_begun_when_it_is_told_to_stop() -> None:
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
+def test_it_ends_what_has_begun_when_it_is_told_to_stop(told: signal.Signals) -> None:
     with serving(*NAMES, "--api-key", "k") as (process, url):
         headers = {"authorization": "Bearer k"}
         with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
@@ -55,12 +56,23 @@ def test_it_ends_what_has_begun_when_it_is_told_to_stop() -> None:
             with client.stream("POST", "/v1/completions", json=body) as answer:
                 lines = answer.iter_lines()
                 assert next(lines).startswith("data: ")
-                process.send_signal(signal.SIGTERM)
+                process.send_signal(told)
                 *_, last, _ = lines
         assert last == "data: [DONE]"
         assert process.wait(60) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == "loading tiny\n"
+        assert process.stderr.read() == (
+            "loading tiny\nstopping: 1 requests may end within 60 s; Ctrl-C ends them now\n"
+        )
+
+
+def test_at_level_info_each_request_is_logged() -> None:
+    with serving("--uvicorn-log-level", "info") as (process, url):
+        assert httpx.get(f"{url}/health").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert process.stdout is not None
+        assert '"GET /health HTTP/1.1" 200' in process.stdout.read()
 
 
 @pytest.mark.usefixtures("interruptible")

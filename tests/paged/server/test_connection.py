@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -180,6 +180,38 @@ def test_who_asks_for_another_protocol_gets_this_one(server: LiveServer) -> None
         answers = _all(connection)
     assert answers.count(b"HTTP/1.1 200") == 4
     assert answers.count(b'"count":2') == 3
+
+
+STREAM = _posted(b"/v1/completions", b'{"prompt": "a", "max_tokens": 3, "stream": true}')
+
+
+@pytest.mark.parametrize("asked", [STREAM, HEALTH, HEALTH.replace(b"GET", b"HEAD")])
+def test_http_1_0_gets_no_chunks(server: LiveServer, asked: bytes) -> None:
+    with _connected(server) as connection:
+        connection.sendall(asked.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        head, _, body = _all(connection).lower().partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head
+    assert b"connection: close" in head
+    if asked is STREAM:
+        assert body.startswith(b"data: {")
+        assert body.endswith(b"data: [done]\n\n")
+        assert body.count(b"\n\n") == body.count(b"data: ")
+
+
+def test_a_stream_that_nobody_reads_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paged.server.connection.NUM_STALLED", 1)
+    event = b"data: " + b"x" * 500_000 + b"\n\n"
+
+    async def events(*_operands: object) -> AsyncGenerator[bytes, None]:
+        for _ in range(100):
+            yield event
+
+    monkeypatch.setattr("paged.server.answers.answer.Answer.events", events)
+    with live_server(limits=Limits(keep_alive_s=1)) as running, _connected(running) as connection:
+        connection.sendall(STREAM)
+        _wait_until(lambda: len(running.runner.server_state.connections) == 1)
+        _wait_until(lambda: not running.runner.server_state.connections)
+        running.wait_until_empty()
 
 
 @pytest.mark.parametrize("fields", [b"", b"Connection: close\r\n"])

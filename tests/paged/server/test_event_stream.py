@@ -46,7 +46,7 @@ def _run(send: Any, receive: Any = _never) -> Block:
         return block
 
     async def run() -> None:
-        stream = EventStream(submit, lambda _: _events(), write_timeout_s=0.05)
+        stream = EventStream(submit, lambda _: _events())
         await stream.run(receive, send)
         # Nothing of it is left behind but the listener, which ends in the next turn.
         await asyncio.sleep(0)
@@ -75,15 +75,6 @@ def test_events_follow_their_head_one_by_one() -> None:
     ]
 
 
-def test_a_reader_that_takes_nothing_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.body":
-            await asyncio.Event().wait()
-
-    assert _run(send).is_left
-    assert "took nothing for 0.05 s" in caplog.text
-
-
 def test_a_reader_that_leaves_ends_it() -> None:
     async def send(message: Any) -> None:
         await asyncio.sleep(0.01)
@@ -98,7 +89,7 @@ def test_what_the_engine_refuses_is_raised_before_anything_is_sent() -> None:
     async def send(message: Any) -> None:
         raise AssertionError(message)
 
-    stream = EventStream(submit, lambda _: _events(), write_timeout_s=1.0)
+    stream = EventStream(submit, lambda _: _events())
     with pytest.raises(RequestRefused, match="no"):
         asyncio.run(stream.run(_never, send))
 
@@ -115,7 +106,7 @@ def test_a_reader_that_leaves_before_the_engine_has_answered_gets_nothing() -> N
     async def send(message: Any) -> None:
         raise AssertionError(message)
 
-    stream = EventStream(submit, lambda _: _events(), write_timeout_s=1.0)
+    stream = EventStream(submit, lambda _: _events())
     asyncio.run(stream.run(_gone, send))
     assert ended == ["given up"]
 
@@ -129,7 +120,7 @@ def test_what_the_engine_refuses_is_the_answer() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    stream = EventStream(submit, lambda _: _events(), write_timeout_s=1.0)
+    stream = EventStream(submit, lambda _: _events())
     asyncio.run(stream({"type": "http", "headers": []}, _never, send))
     head, body = sent
     assert head["status"] == 400
