@@ -95,7 +95,7 @@ private:
 
     void run_blocks() const {
         const auto num = static_cast<int64_t>(blocks_.size());
-        const int64_t chunk = chunk_of(num_threads_, num, 1);
+        const int64_t chunk = ceil_div(num, num_threads_ * kChunksPerThread);
         parallel_for(num_threads_, num, chunk, [&](int64_t i, int64_t end) {
             Scratch scratch(most_rows_, width_);
             const std::vector<Tile> tiles = tiles_of(i, end);
@@ -185,7 +185,7 @@ private:
         write(token * a_.num_q_heads + head, head, total, of_blocks_.kv_scale(1, kv_head), true);
     }
 
-    // Ends a row: the sink joins the sum. Padding has none.
+    // Ends a row: the sink joins the sum. Padding has none. Spoils the values.
     void write(int64_t place, int64_t head, const Partial& total, float value_scale,
                bool has_sink) const {
         const float sink = has_sink && a_.sinks != nullptr ? a_.sinks[head] : kMinusInfinity;
@@ -201,11 +201,12 @@ private:
         }
         a_.lse[place] = lse;
         auto* out = static_cast<typename Query::Storage*>(a_.out) + place * a_.head_dim;
-        const bool is_empty = keep == 0.0f;
-        for (int64_t i = 0; i < a_.head_dim; ++i) {
-            const float value = is_empty ? 0.0f : total.values[place_of<Kv>(i)] * keep;
-            out[i] = Query::from_float(value * value_scale);
+        if (keep == 0.0f) return void(std::fill(out, out + a_.head_dim, Query::from_float(0.0f)));
+        for (int64_t i = 0; i < width_; i += kLanes) {
+            store(total.values + i, load<Vec>(total.values + i) * keep * value_scale);
         }
+        from_places<Kv>(total.values, width_);
+        for (int64_t i = 0; i < a_.head_dim; ++i) out[i] = Query::from_float(total.values[i]);
     }
 
     const AttentionParams& a_;

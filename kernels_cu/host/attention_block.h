@@ -52,15 +52,14 @@ public:
     // Sets the queries of a block, and what each row sees.
     void begin(const RowBlock& block, Scratch& scratch) const {
         const auto* query = static_cast<const typename Query::Storage*>(a_.query);
-        std::fill(scratch.query, scratch.query + block.all_rows() * width_, 0.0f);
         for (int64_t i = 0; i < block.all_rows(); ++i) {
             const int64_t kv_head = block.kv_head_of(i), row = block.row_of(i);
             const auto* from = query + token_of(block.seq, row) * a_.query_stride[0] +
                                query_head(kv_head, row) * a_.query_stride[1];
-            for (int64_t d = 0; d < a_.head_dim; ++d) {
-                scratch.query[i * width_ + place_of<Kv>(d)] =
-                    Query::to_float(from[d * a_.query_stride[2]]);
-            }
+            float* to = scratch.query + i * width_;
+            to_floats<Query>(from, a_.query_stride[2], a_.head_dim, to);
+            std::fill(to + a_.head_dim, to + width_, 0.0f);
+            to_places<Kv>(to, width_);
             scratch.scoring[i] = scoring(block.seq, kv_head, row);
         }
     }

@@ -19,6 +19,9 @@ constexpr int64_t kAheadBytes = 8 << 10;
 constexpr int64_t kAskedBytes = 1 << 10;
 // Keys of a head that are taken in turn with those of others, as they lie in a block.
 constexpr int64_t kStripKeys = 16;
+// Blocks of rows take unequal times, for later tokens of a prompt see more keys; those of a chunk
+// ask for each other's keys.
+constexpr int64_t kChunksPerThread = 32;
 static_assert(kTileKeys % kStripKeys == 0 && kStripKeys % kLanes == 0, "strips fill a tile");
 
 // Rows [first_row, first_row + num_rows) of (token of the sequence) * group_size + head of the

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "elements.h"
 
@@ -48,6 +49,45 @@ PAGED_INLINE void to_vectors(const typename Type::Storage* from, int64_t stride,
     }
     std::fill(to + i, to + width, 0.0f);
     for (; i < num; ++i) to[place_of<Type>(i)] = Type::to_float(from[i * stride]);
+}
+
+// Every second element of two vectors, from the first or the second one on.
+template <bool kIsSecond, int... kLane>
+PAGED_INLINE Vec every_second(Vec a, Vec b, std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(a, b, (2 * kLane + kIsSecond)...);
+}
+
+// Elements of two vectors in turn: the first or the last half of what that makes.
+template <bool kIsLast, int... kLane>
+PAGED_INLINE Vec in_turn(Vec a, Vec b, std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(
+        a, b, (kIsLast * kLanes / 2 + kLane / 2 + kLane % 2 * kLanes)...);
+}
+
+// Moves the floats of a row [width] from their order to where the elements of Type lie.
+template <typename Type>
+PAGED_INLINE void to_places(float* row, int64_t width) {
+    if constexpr (std::is_same_v<Type, Bfloat16>) {
+        constexpr auto kAll = std::make_integer_sequence<int, kLanes>();
+        for (int64_t i = 0; i < width; i += kPair) {
+            const Vec a = load<Vec>(row + i), b = load<Vec>(row + i + kLanes);
+            store(row + i, every_second<false>(a, b, kAll));
+            store(row + i + kLanes, every_second<true>(a, b, kAll));
+        }
+    }
+}
+
+// The same back.
+template <typename Type>
+PAGED_INLINE void from_places(float* row, int64_t width) {
+    if constexpr (std::is_same_v<Type, Bfloat16>) {
+        constexpr auto kAll = std::make_integer_sequence<int, kLanes>();
+        for (int64_t i = 0; i < width; i += kPair) {
+            const Vec a = load<Vec>(row + i), b = load<Vec>(row + i + kLanes);
+            store(row + i, in_turn<false>(a, b, kAll));
+            store(row + i + kLanes, in_turn<true>(a, b, kAll));
+        }
+    }
 }
 
 }  // namespace paged_host
