@@ -103,10 +103,12 @@ class GroupedMachine(AllocatorMachine[GroupedAllocator]):
         self._run(moves, written, fails=data.draw(st.integers(0, 15)) == 15)
 
     def _admit(self, data: st.DataObject, tokens: list[int]) -> Admission:
+        prompt = np.array(tokens, np.int32)
         demand = Demand(
             num_tokens=len(tokens),
             max_tokens=MAX_MODEL_LEN,
-            tokens=np.array(tokens, np.int32),
+            tokens=prompt,
+            prefix_keys=data.draw(st.sampled_from([None, self.allocator.prefix_keys(prompt)])),
             num_sequences=data.draw(st.integers(1, 3)),
         )
         # The first to ask for a prefix completes the index.

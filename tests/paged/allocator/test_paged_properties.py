@@ -83,10 +83,12 @@ class PagedMachine(AllocatorMachine[PagedAllocator]):
         self._run(concat_moves(swap_out), concat_moves(swap_in), concat_moves(copies), written)
 
     def _admit(self, data: st.DataObject, tokens: list[int]) -> Admission:
+        prompt = np.array(tokens, np.int32)
         demand = Demand(
             num_tokens=len(tokens),
             max_tokens=MAX_MODEL_LEN,
-            tokens=np.array(tokens, np.int32),
+            tokens=prompt,
+            prefix_keys=data.draw(st.sampled_from([None, self.allocator.prefix_keys(prompt)])),
             num_sequences=data.draw(st.integers(1, 3)),
             headroom_blocks=data.draw(st.integers(0, 2)),
         )

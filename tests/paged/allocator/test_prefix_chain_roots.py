@@ -159,6 +159,17 @@ def test_a_first_block_that_is_decoded_like_the_prompt_of_a_row_alone_is_shared(
     assert it.ids(short)[0] == it.ids(alone)[0]
 
 
+def test_what_is_decoded_like_a_sequence_that_ended_is_shared_behind_its_first_block(
+    it: Rows,
+) -> None:
+    ended = it.admit(list(range(1, 14)))
+    blocks = it.ids(ended)
+    it.allocator.release(np.array([ended]))
+    short = it.admit([1, 2])
+    it.decode([short], 2, 12)
+    assert it.ids(short) == blocks[: 12 // SIZE]
+
+
 def test_a_row_alone_that_is_swapped_out_leaves_its_first_block_to_others(it: Rows) -> None:
     row = it.admit([1, 2, 3, 4, 5])
     assert it.allocator.swap_out(np.array([row])) is not None
