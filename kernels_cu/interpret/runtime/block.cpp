@@ -56,6 +56,7 @@ void Block::set_up(Launch& launch, uint64_t index) {
     num_warps_ = (num_threads_ + kWarpSize - 1) / kWarpSize;
     num_ended = 0;
     atomics_left = kAtomicsPerYield;
+    begin_turn();
     barrier = Barrier{};
     turn_ = 0;
     num_idle_rounds_ = 0;
@@ -104,7 +105,7 @@ void Block::set_up_lanes() {
         warp.present = left >= kWarpSize ? kFullMask : (1u << left) - 1;
         warp.ready = warp.present;
         warp.natural_lanes = natural_ ? &lane(w, 0) : nullptr;
-        warp.yielded = warp.asking = warp.ended = warp.num_meetings = 0;
+        warp.yielded = warp.asking = warp.awaited = warp.ended = warp.num_meetings = 0;
     }
 }
 
@@ -223,9 +224,21 @@ LaneState& Block::first_ready(Warp& warp, unsigned warp_index) {
     return lane(warp_index, lane_order_[position]);
 }
 
+// Lanes that gave way, perhaps for what others did in their turn, may be on their way to the same
+// place: each has another turn. Returns false where all have had it.
+bool Block::await_yielded(Warp& warp) {
+    const unsigned lanes = warp.yielded & ~warp.awaited;
+    warp.yielded &= ~lanes;
+    warp.awaited |= lanes;
+    wake(warp, lanes);
+    return lanes != 0;
+}
+
 // Answers the lanes that ask for the active mask from one place. Returns false where none does.
 bool Block::answer_askers(Warp& warp, unsigned warp_index) {
     if (warp.asking == 0) return false;
+    if (await_yielded(warp)) return true;
+    warp.awaited = 0;
     const Site site = lane(warp_index, static_cast<unsigned>(__builtin_ctz(warp.asking))).site;
     unsigned together = 0;
     for (unsigned left = warp.asking; left != 0; left &= left - 1) {

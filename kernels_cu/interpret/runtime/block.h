@@ -69,6 +69,7 @@ struct Warp {
     unsigned ready;
     unsigned yielded;
     unsigned asking;  // for the active mask
+    unsigned awaited; // those that gave way, and have another turn before an answer
     unsigned ended;
     unsigned present;  // lanes the block has
     unsigned num_meetings;
@@ -134,6 +135,7 @@ private:
     LaneState* pick();
     LaneState& first_ready(Warp& warp, unsigned warp_index);
     bool answer_askers(Warp& warp, unsigned warp_index);
+    bool await_yielded(Warp& warp);
     bool wake_yielded();
     void refuse_endless_waits();
     [[noreturn]] void leave();
@@ -164,6 +166,9 @@ inline void switch_lanes(LaneState& from, LaneState& to) {
     current_lane = &to;
     paged_switch(&from.stack_pointer, to.stack_pointer);
 }
+
+// Begins the count of the calling OS thread's steps anew: turns are a block's own.
+void begin_turn();
 
 // The block that the calling OS thread runs, or null.
 extern __thread Block* current_block __attribute__((tls_model("initial-exec")));

@@ -17,6 +17,8 @@ __thread unsigned steps_left __attribute__((tls_model("initial-exec"))) = kSteps
 
 }  // namespace
 
+void begin_turn() { steps_left = kStepsPerTurn; }
+
 void Launch::end_if_over() {
     if (is_isolated) return;  // who fails, or the caller, ends the process
     if (has_failed()) end_launch();
@@ -41,7 +43,7 @@ void yield_sometimes() {
 }
 
 static void end_turn() {
-    steps_left = kStepsPerTurn;
+    begin_turn();
     if (current_block == nullptr) return;  // while the library is loaded
     current_block->launch().end_if_over();
     yield_lane();

@@ -49,3 +49,43 @@ def test_a_wait_for_nobody_is_ended_and_located(isolate: bool) -> None:
     assert "thread (3, 0, 0)" in text
     assert "thread (3,0,0): running" in text
     assert "threads (4,0,0) to (31,0,0): at __syncthreads" in text
+
+
+def test_a_lane_whose_turn_ends_on_its_way_to_the_mask_is_in_it(config: InterpretConfig) -> None:
+    # less than a turn each, so that one ends within one of the launches if they share turns
+    for _ in range(4):
+        out = filled(2, 32, dtype=torch.int32)
+        launch(program(FILE, config), "late_for_the_mask", out=out, num_steps=3000)
+        assert out.tensor[0].tolist() == [-1] * 32
+
+
+def test_a_lane_whose_turn_took_two_is_not_waited_for(config: InterpretConfig) -> None:
+    out = filled(2, 32, dtype=torch.int32)
+    launch(program(FILE, config), "late_for_the_mask", out=out, num_steps=100_000)
+    alone = 1 << 14
+    others = [mask for lane, mask in enumerate(out.tensor[0].tolist()) if lane != 14]
+    assert out.tensor[0, 14] == alone
+    assert others == [-1 - alone] * 31
+
+
+def test_atomics_of_other_lanes_end_nobodys_turn_before_the_mask(config: InterpretConfig) -> None:
+    count = torch.zeros(1, dtype=torch.int32)
+    out = filled(128, dtype=torch.int32)
+    launch(
+        *(program(FILE, config), "atomics_before_the_mask"),
+        block=128,
+        count=updated(count),
+        out=out,
+    )
+    assert out.tensor.tolist() == [-1] * 128
+
+
+def test_turns_are_a_launchs_own(config: InterpretConfig) -> None:
+    orders: list[list[int]] = []
+    for _ in range(3):
+        out = filled(2, 32, dtype=torch.int32)
+        taken = torch.zeros(1, dtype=torch.int32)
+        launch(program(FILE, config), "tickets", next=updated(taken), out=out, num_steps=700)
+        orders.append(out.tensor[0].tolist())
+    assert orders[1:] == orders[:1] * 2
+    assert sorted(orders[0]) == list(range(32))

@@ -72,3 +72,29 @@ extern "C" __global__ void for_nobody(int* out) {
     __syncthreads();
     *out = 1;
 }
+
+__device__ int mixed(int num_steps) {
+    int sum = 0;
+    for (int i = 0; i < num_steps; ++i) sum = sum * 31 + i;
+    return sum;
+}
+
+// One lane is on its way to the mask for longer than the others.
+extern "C" __global__ void late_for_the_mask(unsigned* out, int num_steps) {
+    const int i = threadIdx.x;
+    out[blockDim.x + i] = mixed(i == 14 ? num_steps : 0);
+    out[i] = __activemask();
+}
+
+// As many atomics as lanes of the block come before the mask.
+extern "C" __global__ void atomics_before_the_mask(int* count, unsigned* out) {
+    atomicAdd(count, 1);
+    out[threadIdx.x] = __activemask();
+}
+
+// Lanes take tickets in the order in which their turns end.
+extern "C" __global__ void tickets(int* next, int* out, int num_steps) {
+    const int i = threadIdx.x;
+    out[blockDim.x + i] = mixed(num_steps);
+    out[i] = atomicAdd(next, 1);
+}
