@@ -104,7 +104,7 @@ class _Run:
     def watched(self, config: SanitizeConfig) -> tuple[Finding, ...]:
         """Run with every access judged; return what was found."""
         program = self._program(InterpretConfig(sanitize=True, timeout_s=config.timeout_s))
-        defined = _defined(self.binding)
+        defined = defined_bytes(self.binding)
         last = ""
         for launch in self._launches(program):
             found = program.sanitize(launch, Notes(defined=defined))
@@ -164,7 +164,7 @@ class _Run:
                 )
 
 
-def _defined(binding: Binding) -> dict[str, bytearray]:
+def defined_bytes(binding: Binding) -> dict[str, bytearray]:
     """Return, of operands of which not all may be read at first, which bytes may be."""
     may_read = binding.spec.cost.may_read
     readable = {} if may_read is None else dict(may_read(binding))

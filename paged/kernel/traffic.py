@@ -112,7 +112,7 @@ def measure_traffic(
     seen = [o.name for o in spec.operands if not o.is_variable]
     totals = {name: [0] * len(_FIELDS) for name in seen if binding.tensors[name] is not None}
     for launch in call.launches:
-        for pointer, counts in zip(launch.pointers, program.observe(launch), strict=True):
+        for pointer, counts in zip(launch.pointers, program.run(launch).counts, strict=True):
             total = totals[pointer.operand]
             total[:] = [n + getattr(counts, field) for n, field in zip(total, _FIELDS, strict=True)]
     return _traffic(totals, work)

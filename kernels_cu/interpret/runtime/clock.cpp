@@ -1,4 +1,4 @@
-// The global timer, and the clock of deadlines.
+// The global timer, the clock of deadlines, and that of an OS thread's processor time.
 #include <ctime>
 
 #include "../device.h"
@@ -14,6 +14,8 @@ static uint64_t read_clock_ns(clockid_t clock) {
 }
 
 uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+
+uint64_t thread_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 unsigned long long num_nanoseconds() {
     const uint64_t now_ns = read_clock_ns(CLOCK_REALTIME);

@@ -40,8 +40,20 @@ __attribute__((always_inline)) inline void tell_read(const void* address, size_t
     sanitizer->see_read(reinterpret_cast<uint64_t>(address), num_bytes, place);
 }
 
-inline void tell_write(const void* address, size_t num_bytes, const void* place) {
-    if (!is_on_this_stack(address)) tell_slowly(address, num_bytes, true, place);
+__attribute__((always_inline)) inline void tell_write(const void* address, size_t num_bytes,
+                                                      const void* place) {
+    if (is_on_this_stack(address)) return;
+    Sanitizer* sanitizer = current_sanitizer;
+    if (sanitizer == nullptr) return tell_slowly(address, num_bytes, true, place);
+    sanitizer->see_write(reinterpret_cast<uint64_t>(address), num_bytes, place);
+}
+
+void tell_range(const void* address, size_t num_bytes, bool is_write, const void* place) {
+    const bool has_whole_words =
+        (reinterpret_cast<uint64_t>(address) | num_bytes) % Shadow::kWordBytes == 0;
+    if (!has_whole_words) return tell_slowly(address, num_bytes, is_write, place);
+    if (is_write) return tell_write(address, num_bytes, place);
+    tell_read(address, num_bytes, place);
 }
 
 // The runtime calls into a kernel's library outside of lanes too.
@@ -80,6 +92,7 @@ void* observed_memset(void* to, int byte, size_t num_bytes) {
 using paged_interpret::is_observed_lane;
 using paged_interpret::tell;
 using paged_interpret::tell_atomic;
+using paged_interpret::tell_range;
 using paged_interpret::tell_read;
 using paged_interpret::tell_write;
 
@@ -128,10 +141,10 @@ PAGED_BYTES(16)
 
 // Structs of other sizes, and accesses of less alignment than their size.
 void __tsan_read_range(void* address, size_t num_bytes) {
-    tell_read(address, num_bytes, PAGED_HERE);
+    tell_range(address, num_bytes, false, PAGED_HERE);
 }
 void __tsan_write_range(void* address, size_t num_bytes) {
-    tell_write(address, num_bytes, PAGED_HERE);
+    tell_range(address, num_bytes, true, PAGED_HERE);
 }
 
 void __tsan_vptr_update(void** address, void*) {

@@ -52,11 +52,13 @@ void* run_worker(void* argument) {
     set_current_launch(&launch);
     set_current_observer(worker.observer.get());
     worker.is_running = 1;
+    const uint64_t begin_ns = thread_ns();
     for (;;) {
         const uint64_t position = launch.next_block.fetch_add(1);
         if (position >= launch.num_blocks || launch.has_failed()) break;
         worker.block->run(launch, launch.order.empty() ? position : launch.order[position]);
     }
+    launch.report->processor_ns += thread_ns() - begin_ns;
     set_current_observer(nullptr);
     worker.is_running = 0;
     return nullptr;

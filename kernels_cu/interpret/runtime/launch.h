@@ -81,6 +81,8 @@ bool interrupt_worker(int signal);
 Launch* current_launch();
 void set_current_launch(Launch* launch);
 uint64_t monotonic_ns();
+// Processor time of the calling OS thread.
+uint64_t thread_ns();
 // The x-th number of a stream of random bits.
 uint64_t mix(uint64_t x);
 

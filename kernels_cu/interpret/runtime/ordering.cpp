@@ -47,7 +47,7 @@ void Ordering::begin_anew() {
 }
 
 void Ordering::begin_period(uint32_t stamp) {
-    period_ = uint64_t{stamp} << kPeriodShift;
+    period_ = uint64_t{stamp} * kPeriodsPerStamp + kMaxWarps;
     for (unsigned warp = 0; warp < kMaxWarps; ++warp) begin_period_of(warp, stamp);
 }
 

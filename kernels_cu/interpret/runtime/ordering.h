@@ -35,22 +35,30 @@ public:
 
     uint32_t now() const { return now_; }
     uint32_t block() const { return block_; }
-    // A number for the time since the last barrier of the block, or fence of any thread; and for
-    // that since a warp's own last barrier too, another for each warp. The lowest bits are free.
-    static constexpr unsigned kPeriodShift = 16;
+    // A number above 0 for the time since the last barrier of the block, or fence of any thread;
+    // and for that since a warp's own last barrier too, another for each warp.
     uint64_t period() const { return period_; }
     uint64_t period_of(unsigned warp) const { return warp_periods_[warp]; }
-    // Whether a barrier lies between an access of this block, or an earlier one's of shared memory,
-    // and the thread.
-    bool is_past_barrier(const Record& record, unsigned thread) const {
-        const unsigned warp = thread / kWarpSize;
-        return record.stamp <= (record.thread / kWarpSize == warp ? warp_floors_[warp] : floor_);
+    // The last barriers that a thread has passed: its warp's with the rest of the warp, the block's
+    // with all others.
+    struct Floors {
+        unsigned warp;
+        uint32_t of_warp, of_block;
+
+        // Whether a barrier lies between an access of this block, or an earlier one's of shared
+        // memory, and the thread.
+        bool are_past(const Record& record) const {
+            return record.stamp <= (record.thread / kWarpSize == warp ? of_warp : of_block);
+        }
+    };
+    Floors floors_of(unsigned thread) const {
+        return Floors{thread / kWarpSize, warp_floors_[thread / kWarpSize], floor_};
     }
-    // Whether it lies between such an access and every thread of the block.
-    bool is_past_barrier_of_block(const Record& record) const { return record.stamp <= floor_; }
+    // Whether nothing but barriers of whole warps and blocks has ordered accesses so far.
+    bool is_simple() const { return is_simple_; }
     // Whether such an access is ordered before the thread.
     bool is_ordered(const Record& record, unsigned thread) const {
-        if (is_past_barrier(record, thread) || record.thread == thread) return true;
+        if (record.thread == thread || floors_of(thread).are_past(record)) return true;
         return !is_simple_ && (is_met(record, thread) || is_seen(record, thread));
     }
     // The same for memory that blocks share.
@@ -67,10 +75,12 @@ private:
         SharedView fenced_in_block;  // the same, if it is one on shared memory
     };
 
+    static constexpr uint64_t kPeriodsPerStamp = kMaxWarps + 1;  // of each warp, and of all
+
     void begin_anew();
     void begin_period(uint32_t stamp);
     void begin_period_of(unsigned warp, uint32_t stamp) {
-        warp_periods_[warp] = (uint64_t{stamp} * kMaxWarps + warp) << kPeriodShift;
+        warp_periods_[warp] = uint64_t{stamp} * kPeriodsPerStamp + warp;
     }
     bool is_met(const Record& record, unsigned thread) const;
     bool is_seen(const Record& record, unsigned thread) const;

@@ -1,4 +1,4 @@
-// How a launch failed. Lies in memory shared with the parent process of an isolated launch.
+// How a launch ended, or failed. Lies in memory shared with the parent process of an isolated launch.
 #pragma once
 
 #include <atomic>
@@ -43,6 +43,7 @@ struct Report {
     uint64_t frames[kMaxFrames];  // from the library's load address, the innermost first
     char file[kMaxFileBytes];
     char text[kMaxTextBytes];
+    std::atomic<uint64_t> processor_ns;  // of all OS threads, while they ran blocks
 };
 
 // Claims the report for the calling OS thread and notes its block and thread. Returns false where

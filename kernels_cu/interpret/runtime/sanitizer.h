@@ -4,6 +4,7 @@
 // thread's own memory and variables at namespace scope are not judged.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_set>
 
@@ -17,15 +18,21 @@
 
 namespace paged_interpret {
 
+inline unsigned current_thread() {
+    return current_lane->warp_index * kWarpSize + current_lane->lane_index;
+}
+
 class Sanitizer {
 public:
     Sanitizer(const Request& request, const Tables& tables);
 
     void begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared);
     void see(const MemoryAccess& access);
-    // A plain read. Of most nothing is to be said, or remembered: of words of shared memory that
-    // others have read since a barrier, of operands that are not written.
+    // A plain read of whole words, or within one. Of most nothing is to be said, or remembered: of words
+    // of shared memory that others have read since a barrier, of operands that are not written.
     void see_read(uint64_t address, uint64_t num_bytes, const void* place);
+    // A plain write of the same.
+    void see_write(uint64_t address, uint64_t num_bytes, const void* place);
     // An asynchronous copy to shared memory was issued, or has been waited for.
     void begin_copy(const MemoryAccess& access);
     void end_copy(const MemoryAccess& access);
@@ -41,15 +48,26 @@ private:
         int64_t offset;
     };
 
-    void settle(uint64_t offset, const Cell& cell, const Record& own);
     // Not inlined, so that a settled read needs no room on the stack.
     __attribute__((noinline)) void read_shared(uint64_t address, uint64_t num_bytes,
                                                const void* place);
     __attribute__((noinline)) void read_operand(uint64_t address, uint64_t num_bytes,
                                                 const void* place);
-    bool pass_words(uint64_t offset, uint64_t num_bytes, const void* place);
-    bool pass_word(uint64_t offset, const Record& own);
-    Record record_of(const void* place, uint8_t mask, bool is_atomic) const;
+    __attribute__((noinline)) void write_shared(uint64_t address, uint64_t num_bytes,
+                                                const void* place);
+    // Whole words of shared memory, where all is right: remembers the access. Return false where
+    // it must be judged.
+    bool pass_read(uint64_t offset, const Record& own, const Ordering::Floors& floors);
+    bool pass_write(uint64_t offset, const Record& own, const Ordering::Floors& floors);
+    Record record_of(const void* place, uint8_t mask, bool is_atomic) const {
+        const auto frame = static_cast<uint32_t>(frame_of(place));
+        const auto thread = static_cast<uint16_t>(current_thread());
+        return Record{ordering_.now(), ordering_.block(), frame, thread, mask, is_atomic};
+    }
+    // An address in the kernel's library: that of a call's return may be the next line's.
+    uint64_t frame_of(const void* place) const {
+        return reinterpret_cast<uint64_t>(place) - 1 - module_base_;
+    }
     void see_shared(const MemoryAccess& access);
     void see_operand(const MemoryAccess& access);
     void judge_definition(const Spot& spot, char* defined);
@@ -58,6 +76,14 @@ private:
     bool judge_shared_word(const Spot& spot, Cell& cell, uint8_t mask);
     __attribute__((always_inline)) void remember_read(Cell& cell, const Record& own,
                                                       bool is_shared) const;
+    // Where the dynamic memory that the block asked for ends, as an offset.
+    uint64_t end_of_dynamic() const {
+        return dynamic_begin_ - shared_begin_ + request_.shared_bytes;
+    }
+    bool has_words(uint64_t offset, uint64_t num_bytes) const {
+        return (offset | num_bytes) % Shadow::kWordBytes == 0 &&
+               num_bytes <= shared_bytes_ - offset;
+    }
     bool is_shared(uint64_t address) const { return address - shared_begin_ < shared_bytes_; }
     bool conflicts(const Record& earlier, const Record& own, bool is_shared) const {
         if ((earlier.mask & own.mask) == 0) return false;
@@ -86,19 +112,48 @@ private:
     std::unordered_set<uint64_t> reported_;
 };
 
-inline unsigned current_thread() {
-    return current_lane->warp_index * kWarpSize + current_lane->lane_index;
-}
-
 inline void Sanitizer::see_read(uint64_t address, uint64_t num_bytes, const void* place) {
     const uint64_t offset = address - shared_begin_;
     if (offset < shared_bytes_) {
-        const unsigned warp = current_lane->warp_index;
-        if (!settled_.hold(offset, num_bytes, ordering_, warp)) {
-            read_shared(address, num_bytes, place);
-        }
+        if (!settled_.hold(offset, num_bytes, ordering_)) read_shared(address, num_bytes, place);
     } else if (operands_.is_near(address)) {
         read_operand(address, num_bytes, place);
+    }
+}
+
+inline void Sanitizer::see_write(uint64_t address, uint64_t num_bytes, const void* place) {
+    if (is_shared(address)) {
+        write_shared(address, num_bytes, place);
+    } else if (operands_.is_near(address)) {
+        see_operand(MemoryAccess{address, num_bytes, false, true, place});
+    }
+}
+
+// Two readers are enough, of two warps where more than one reads: whoever writes later is another
+// thread than one of them, and meets one of them at a barrier of the block only.
+inline void Sanitizer::remember_read(Cell& cell, const Record& own, bool is_shared) const {
+    for (Record& read : cell.reads) {
+        const bool is_own = read.thread == own.thread && read.block == own.block;
+        if (read.mask != 0 && !is_own && !is_ordered(read, own.thread, is_shared)) continue;
+        const uint8_t before = is_own && read.stamp == own.stamp ? read.mask : 0;
+        read = own;
+        read.mask |= before;
+        return;
+    }
+    const unsigned warps[] = {cell.reads[0].thread / kWarpSize, cell.reads[1].thread / kWarpSize};
+    if (warps[0] == warps[1] && own.thread / kWarpSize != warps[0]) cell.reads[1] = own;
+}
+
+// Calls visit(cell, bytes of it) for each word of an access.
+template <class Visit>
+void Sanitizer::for_each_word(const Spot& spot, uint64_t offset, const Shadow& shadow,
+                              Visit visit) {
+    const uint64_t end = offset + spot.access.num_bytes;
+    for (uint64_t at = offset; at < end;) {
+        const uint64_t begin = at % Shadow::kWordBytes;
+        const uint64_t stop = std::min(Shadow::kWordBytes, begin + (end - at));
+        visit(shadow.word(at), static_cast<uint8_t>((1u << stop) - (1u << begin)));
+        at += stop - begin;
     }
 }
 

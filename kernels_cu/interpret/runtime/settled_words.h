@@ -4,63 +4,41 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "ordering.h"
 #include "shadow.h"
+#include "zeros.h"
 
 namespace paged_interpret {
 
 class SettledWords {
 public:
-    explicit SettledWords(size_t num_bytes) : lines_(num_bytes / kLineBytes + 1) {}
+    explicit SettledWords(size_t num_bytes) : periods_(num_bytes / Shadow::kWordBytes + 1) {}
 
-    // Whether all words of a read by a warp are settled.
-    bool hold(uint64_t offset, uint64_t num_bytes, const Ordering& ordering, unsigned warp) const {
-        const uint64_t in_word = offset % Shadow::kWordBytes;
-        if (in_word != 0 && in_word + num_bytes > Shadow::kWordBytes) return false;
-        const uint64_t first = offset % kLineBytes / Shadow::kWordBytes;
-        const uint64_t num_words = (num_bytes + Shadow::kWordBytes - 1) / Shadow::kWordBytes;
-        if (first + num_words > kLineWords) return false;
-        const uint64_t words = ((uint64_t{1} << num_words) - 1) << first;
-        const uint64_t relevant = words | ~kAllWords;
-        const Line& line = lines_[offset / kLineBytes];
-        if ((line.of_all & relevant) == (ordering.period() | words)) return true;
-        return (line.of_one & relevant) == (ordering.period_of(warp) | words);
+    // Whether all words of a read by the current lane are settled: whole ones, or part of one.
+    bool hold(uint64_t offset, uint64_t num_bytes, const Ordering& ordering) const {
+        const uint64_t* periods = &periods_[offset / Shadow::kWordBytes];
+        return hold(periods, num_bytes, ordering.period()) ||
+               hold(periods, num_bytes, ordering.period_of(current_lane->warp_index));
     }
-    void add_for_all(uint64_t offset, const Ordering& ordering) {
-        add(lines_[offset / kLineBytes].of_all, offset, ordering.period());
-    }
-    void add_for_one(uint64_t offset, const Ordering& ordering, unsigned warp) {
-        add(lines_[offset / kLineBytes].of_one, offset, ordering.period_of(warp));
-    }
+    // Settles a word for a period, of all warps or of one.
+    void add(uint64_t offset, uint64_t period) { periods_[offset / Shadow::kWordBytes] = period; }
     // Forgets the words from one offset to another.
     void remove(uint64_t begin, uint64_t end) {
-        for (uint64_t at = begin / Shadow::kWordBytes * Shadow::kWordBytes; at < end;
-             at += Shadow::kWordBytes) {
-            lines_[at / kLineBytes].of_all &= ~bit_of(at);
-            lines_[at / kLineBytes].of_one &= ~bit_of(at);
+        for (uint64_t at = begin / Shadow::kWordBytes; at * Shadow::kWordBytes < end; ++at) {
+            periods_[at] = 0;
         }
     }
 
 private:
-    // A bit for each word, below the number of the period that they are settled in.
-    struct Line {
-        uint64_t of_all, of_one;
-    };
-    static constexpr unsigned kLineWords = Ordering::kPeriodShift;
-    static constexpr uint64_t kAllWords = (uint64_t{1} << kLineWords) - 1;
-    static constexpr uint64_t kLineBytes = kLineWords * Shadow::kWordBytes;
-
-    static uint64_t bit_of(uint64_t offset) {
-        return uint64_t{1} << offset % kLineBytes / Shadow::kWordBytes;
-    }
-    static void add(uint64_t& settled, uint64_t offset, uint64_t period) {
-        if ((settled & ~kAllWords) != period) settled = period;
-        settled |= bit_of(offset);
+    static bool hold(const uint64_t* periods, uint64_t num_bytes, uint64_t period) {
+        for (uint64_t i = 0; i * Shadow::kWordBytes < num_bytes; ++i) {
+            if (periods[i] != period) return false;
+        }
+        return true;
     }
 
-    std::vector<Line> lines_;
+    Zeros<uint64_t> periods_;  // in which each word is settled
 };
 
 }  // namespace paged_interpret

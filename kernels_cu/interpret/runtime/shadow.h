@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "zeros.h"
+
 namespace paged_interpret {
 
 // One access.
@@ -27,27 +29,13 @@ struct Cell {
     uint8_t is_split;
 };
 
-// Cells, zeros at first: only those that are touched take memory.
-class Cells {
-public:
-    Cells() = default;
-    explicit Cells(size_t num_cells);
-    ~Cells();
-    Cells(Cells&& other) noexcept;
-    Cells& operator=(Cells&& other) noexcept;
-    Cell& operator[](size_t index) const { return cells_[index]; }
-
-private:
-    Cell* cells_ = nullptr;
-    size_t num_bytes_ = 0;
-};
-
 // Cells of the words of a range of memory, and of its vectors: one cell will do for four words as
 // long as they are accessed as one.
 class Shadow {
 public:
     static constexpr uint64_t kWordBytes = 4;
     static constexpr uint64_t kVectorBytes = 16;
+    static constexpr uint8_t kWholeWord = (1u << kWordBytes) - 1;  // a mask of its bytes
 
     Shadow() = default;
     explicit Shadow(size_t num_bytes)
@@ -62,7 +50,7 @@ public:
 private:
     void split(uint64_t offset) const;
 
-    Cells words_, vectors_;
+    Zeros<Cell> words_, vectors_;
 };
 
 }  // namespace paged_interpret

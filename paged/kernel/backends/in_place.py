@@ -6,12 +6,13 @@ import ctypes
 import sys
 from ctypes import addressof, byref, c_void_p, pointer
 
+from paged.kernel.backends.ended import Ended
 from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory
 from paged.kernel.backends.profile_structures import Profile
 from paged.kernel.backends.settings import Settings
-from paged.kernel.backends.structures import Counts, Report, Request, launch_fields
+from paged.kernel.backends.structures import Report, Request, launch_fields
 from paged.kernel.backends.variables import Variables
 from paged.kernel.launch import LaunchRequest
 
@@ -28,8 +29,8 @@ def run_in_place(
     settings: Settings,
     *,
     profile: Profile | None = None,
-) -> Failure | tuple[Counts, ...]:
-    """Run a launch here; return how it failed, or an observed one's counts.
+) -> Failure | Ended:
+    """Run a launch here; return how it failed, or ended.
 
     What it prints is passed on at its end.
     profile: what an observed launch adds its instructions to.
@@ -62,7 +63,9 @@ def run_in_place(
     finally:
         runtime.paged_end_run(run)
     if not report.is_claimed:
-        return tuple(operand.counts for operand in operands) if settings.is_observed else ()
+        is_observed = settings.is_observed
+        counts = tuple(operand.counts for operand in operands) if is_observed else ()
+        return Ended.of(report, counts)
     return Failure(report=report, mapped=tuple(span.begin for span in memory.spans), death="")
 
 

@@ -11,6 +11,7 @@ import torch
 
 from paged.errors import ConfigError, KernelRunError, KernelTimeout, OperandError
 from paged.kernel.backends.access_text import AccessText
+from paged.kernel.backends.ended import Ended
 from paged.kernel.backends.failure_text import Failure, failure_text, what_happened
 from paged.kernel.backends.finding_reader import FindingReader, explains, found_of, without_effects
 from paged.kernel.backends.host_compiler import find_compiler
@@ -48,7 +49,7 @@ class InterpretConfig:
         guard: the side at which operands touch unreadable memory, in isolation.
         optimize: effort of the host compiler.
         observe: compile a call in at each access to memory, so that they can be counted:
-            `InterpretProgram.observe`. Several times as slow; needs g++.
+            `InterpretProgram.run`. Several times as slow; needs g++.
         sanitize: compile so too, and judge each access: `InterpretProgram.sanitize`. Isolated.
         refuse_waits: fail where a block waits for another. Isolated, as sanitized launches are,
             and on one OS thread, as they are too.
@@ -139,21 +140,21 @@ class InterpretProgram:
         Raises KernelRunError where the kernel fails, with the tensors unchanged if the launch is
         isolated; OperandError where the arguments do not fit the kernel.
         """
-        self.observe(request)
+        self.run(request)
 
-    def observe(self, request: LaunchRequest) -> tuple[Counts, ...]:
-        """Run one entry as `launch` does, and return what it did with each pointer of the request.
+    def run(self, request: LaunchRequest) -> Ended:
+        """Run one entry as `launch` does, and return what it took.
 
         There are no counts where the program was not built to be observed.
         """
         if request.is_empty:
-            return tuple(Counts() for _ in request.pointers)
+            return Ended(counts=tuple(Counts() for _ in request.pointers))
         kernel = self._library.kernel(request.entry)
         _check(kernel, request)
         memory = launch_memory(request)
         run = run_isolated if self._config.isolate else run_in_place
         ended = run(self._library, self._variables, request, memory, self._config.settings)
-        if not isinstance(ended, Failure):
+        if isinstance(ended, Ended):
             return ended
         error = KernelTimeout if ended.is_timeout else KernelRunError
         places = () if ended.report is None else self._library.places(ended.report)
@@ -176,7 +177,8 @@ class InterpretProgram:
         reader = FindingReader(library=self._library, request=request, memory=memory)
         raw = [one for one in found_of(notes.findings) if not reader.is_compilers(one)]
         found = without_effects([reader.read(one) for one in raw])
-        if not isinstance(ended, Failure):
+        if isinstance(ended, Ended):
+            notes.processor_s = ended.processor_s
             return found
         access_text = self._access_text(request, memory, ended)
         what = what_happened(ended, access_text, self._config.timeout_s)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ctypes import sizeof
 from math import prod
 
+from paged.kernel.backends.ended import Ended
 from paged.kernel.backends.failure_text import Failure
 from paged.kernel.backends.kernel_library import KernelLibrary
 from paged.kernel.backends.launch_memory import LaunchMemory, Span
@@ -41,8 +42,8 @@ def run_isolated(
     settings: Settings,
     *,
     notes: Notes | None = None,
-) -> Failure | tuple[Counts, ...]:
-    """Run a launch in a child process; return how it failed, or an observed one's counts.
+) -> Failure | Ended:
+    """Run a launch in a child process; return how it failed, or ended.
 
     Mutates the tensors that the kernel writes, and the variables, after success only; the notes of
     a sanitized launch in any case.
@@ -65,7 +66,7 @@ def _run(
     settings: Settings,
     *,
     notes: Notes | None,
-) -> Failure | tuple[Counts, ...]:
+) -> Failure | Ended:
     image, regions = pack(library, variables.pack(), request, memory, settings, notes=notes)
     order = Order(
         num_control_bytes=len(image),
@@ -82,14 +83,13 @@ def _run(
         answer = server.run(bytes(order) + os.fsencode(library.loaded.path), settings.timeout_s)
         if answer.status < 0:
             raise ServerLost(f"cannot start a launch: {answer.message.decode()}")
-        failure = _outcome(answer.status, server, regions)
+        ended = _outcome(answer.status, server, regions, len(memory.extents), settings)
         if notes is not None:
             notes.read_back(server.arena)
-        if failure is None:
+        if isinstance(ended, Ended):
             _bring_back(server, variables, memory, regions)
-        counts = _counts(server, len(memory.extents)) if settings.is_observed else ()
         server.shrink()
-        return counts if failure is None else failure
+        return ended
 
 
 def pack(
@@ -155,18 +155,20 @@ def _regions(spans: tuple[Span, ...], offset: int, settings: Settings) -> Iterat
         offset += room_bytes
 
 
-def _outcome(status: int, server: Server, regions: list[Region]) -> Failure | None:
+def _outcome(
+    status: int, server: Server, regions: list[Region], num_operands: int, settings: Settings
+) -> Failure | Ended:
     control = Control.from_buffer_copy(os.pread(server.arena, sizeof(Control), 0))
     if control.has_finished and os.waitstatus_to_exitcode(status) == 0:
-        return None
+        counts = _counts(server, control, num_operands) if settings.is_observed else ()
+        return Ended.of(control.report, counts)
     data = os.pread(server.arena, sizeof(Region) * len(regions), control.regions_offset)
     mapped = tuple(region.mapped for region in (Region * len(regions)).from_buffer_copy(data))
     report = control.report if control.report.is_claimed else None
     return Failure(report=report, mapped=mapped, death=_death(status))
 
 
-def _counts(server: Server, num_operands: int) -> tuple[Counts, ...]:
-    control = Control.from_buffer_copy(os.pread(server.arena, sizeof(Control), 0))
+def _counts(server: Server, control: Control, num_operands: int) -> tuple[Counts, ...]:
     data = os.pread(server.arena, sizeof(Operand) * num_operands, control.operands_offset)
     operands = (Operand * num_operands).from_buffer_copy(data)
     return tuple(operand.counts for operand in operands)

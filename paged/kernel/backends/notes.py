@@ -19,11 +19,13 @@ class Notes:
     Attributes:
         defined: by operand, a byte for each byte from its first to its last element: 1 where it
             is defined. Operands without are defined throughout.
+        processor_s: what the blocks of a launch that did not fail took of the processor.
 
     """
 
     defined: dict[str, bytearray]
     findings: Findings = field(default_factory=Findings)
+    processor_s: float = 0.0
     _places: dict[str, int] = field(default_factory=dict[str, int])
     _findings_at: int = 0
 

@@ -141,7 +141,7 @@ class ArgumentBytes(Structure):
 
 
 class Report(Structure):
-    """How a launch failed."""
+    """How a launch ended, or failed."""
 
     _fields_ = [
         ("is_claimed", c_int32),
@@ -158,6 +158,7 @@ class Report(Structure):
         ("frames", c_uint64 * MAX_FRAMES),
         ("file", c_char * 512),
         ("text", c_char * 4096),
+        ("processor_ns", c_uint64),
     ]
 
 
