@@ -14,7 +14,11 @@ from paged.kernel.measure.table import BYTES_LEGEND
 _NAMES = {"vllm": "vLLM"}
 _HEADINGS = ("benchmark", "unit", "mean", "median", "of goal")
 _BYTES = "bytes_over_minimum"
-_NOTED = {_BYTES: "bytes over minimum", "throughput": "throughput"}
+_NOTED = {
+    _BYTES: "bytes over minimum",
+    "throughput": "throughput",
+    "judging": "plain, judged: processor time",
+}
 _LEGEND = "us per unit; (x N): N times our time, median of interleaved rounds; of goal: mean"
 
 

@@ -2,7 +2,8 @@
 
 Plain runs on one core are ours, so that the ratio of the judged ones, which take one and one order
 of blocks, is that of the instrumentation. A call's process and its copies of operands are part of
-it, as they are of use; on a machine that others use, processor time tells more: docs/sanitizer.md.
+it, as they are of use. What judging costs the blocks alone is told beside, by processor time, which
+other programs change little: runs alternate, and the ratio is the median of those of the pairs.
 The least work of a call, over its time, is the throughput.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -23,14 +25,17 @@ from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.call import Interpret, kernel_call
 from paged.kernel.measure.cache_workloads import builds_of
 from paged.kernel.measure.measurement import work_of
+from paged.kernel.measure.processor_time import processor_s
 from paged.kernel.measure.workloads import AttentionShape
 from paged.kernel.problem import Problem
 from paged.kernel.registry import ops
 from paged.kernel.sanitize import SanitizeConfig
+from paged.kernel.spec import KernelSpec
 from paged.kernel.variant import find_variant
 
 NUM_CHUNKS = 5
 ROUNDS_PER_CHUNK = 2
+NUM_JUDGED = 7
 ONE_CORE = InterpretConfig(num_workers=1)
 RIVALS: dict[str, Interpret] = {
     "all cores": InterpretConfig(),
@@ -74,8 +79,21 @@ def test_interpreter(
     )
     if raced is not None:
         mine, rivals = raced
-        notes = {"throughput": throughput(op, problem, mine)}
+        notes = {"throughput": throughput(op, problem, mine), "judging": judging(spec, problem)}
         collected.keep(benchmark, Comparison(unit="call", ours=mine, rivals=rivals, notes=notes))
+
+
+def judging(spec: KernelSpec, problem: Problem) -> str:
+    """Return the processor time of a call's blocks, plain and judged, and the ratio."""
+
+    def taken_s(sanitize: bool) -> float:
+        interpret = InterpretConfig(num_workers=1, sanitize=sanitize)
+        return processor_s(spec, *problem.operands, interpret=interpret, **problem.numbers)
+
+    pairs = [(taken_s(False), taken_s(True)) for _ in range(1 + NUM_JUDGED)][1:]
+    plain_s, judged_s = (median(times) for times in zip(*pairs, strict=True))
+    ratio = median(judged / plain for plain, judged in pairs)
+    return f"{1e3 * plain_s:.3g} ms, {1e3 * judged_s:.3g} ms: {ratio:.1f} x"
 
 
 def rows_to_move(op: str) -> Problem:

@@ -1,8 +1,6 @@
 // Scheduling of a block's lanes.
 #include "block.h"
 
-#include <sched.h>
-
 #include <cstring>
 
 #include "../device.h"
@@ -17,13 +15,6 @@ namespace paged_interpret {
 __thread Lane* current_lane = nullptr;
 __thread Geometry geometry = {};
 __thread Block* current_block = nullptr;
-
-namespace {
-
-constexpr unsigned kMaxIdleRounds = 1000;
-constexpr uint64_t kMaxIdleNs = 500'000'000;
-
-}  // namespace
 
 void Block::run(Launch& launch, uint64_t index) {
     set_up(launch, index);
@@ -224,16 +215,6 @@ LaneState& Block::first_ready(Warp& warp, unsigned warp_index) {
     return lane(warp_index, lane_order_[position]);
 }
 
-// Lanes that gave way, perhaps for what others did in their turn, may be on their way to the same
-// place: each has another turn. Returns false where all have had it.
-bool Block::await_yielded(Warp& warp) {
-    const unsigned lanes = warp.yielded & ~warp.awaited;
-    warp.yielded &= ~lanes;
-    warp.awaited |= lanes;
-    wake(warp, lanes);
-    return lanes != 0;
-}
-
 // Answers the lanes that ask for the active mask from one place. Returns false where none does.
 bool Block::answer_askers(Warp& warp, unsigned warp_index) {
     if (warp.asking == 0) return false;
@@ -251,34 +232,6 @@ bool Block::answer_askers(Warp& warp, unsigned warp_index) {
     warp.asking &= ~together;
     wake(warp, together);
     return true;
-}
-
-// Lets lanes that gave way run again, now that no other can. Returns false where none did.
-bool Block::wake_yielded() {
-    bool any = false;
-    for (unsigned w = 0; w < num_warps_; ++w) {
-        any |= warps_[w].yielded != 0;
-        wake(warps_[w], warps_[w].yielded);
-        warps_[w].yielded = 0;
-    }
-    if (any) {
-        // What they wait for may be the work of another block.
-        launch_->end_if_over();
-        if (launch_->request->refuses_waits != 0) refuse_endless_waits();
-        sched_yield();
-    }
-    return any;
-}
-
-// With one OS thread, no other block gets on while the lanes of this one give way to each other.
-void Block::refuse_endless_waits() {
-    if (num_idle_rounds_++ == 0) idle_since_ns_ = monotonic_ns();
-    if (num_idle_rounds_ < kMaxIdleRounds) return;
-    if (monotonic_ns() - idle_since_ns_ < kMaxIdleNs) return;
-    fail_format(Site{nullptr, 0},
-                "waits for another block: all %u threads that have not ended wait for what no "
-                "thread of their block will do; blocks may run one after another, in any order",
-                num_threads_ - num_ended);
 }
 
 void Block::leave() {
