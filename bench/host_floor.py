@@ -12,22 +12,25 @@ from bench.compare import Rival
 from paged.kernel.backends.host import HostConfig, load_host
 
 CACHE_BYTES = 64 << 20
-# Multiply-adds of a thread and round of `paged_host_probe_flops`.
+# Vectors of multiply-adds of a thread and round of `paged_host_probe_flops` and `_pairs`.
 PROBE_CHAINS = 12
 
 
-def host_floor(num_bytes: int, num_flops: float) -> Rival:
+def host_floor(num_bytes: int, num_flops: float, *, integers: bool = False) -> Rival:
     """Return rounds that take as long as reading so much, or computing so much if that is more.
 
     Both are measured anew in each round, on the threads of the host backend.
+    integers: what is computed are multiply-adds of integers of 16 bits, not of floats.
     """
     host = load_host(HostConfig())
     stream = host.function("paged_host_probe_stream", c_void_p, c_int64, c_void_p, c_int)
-    flops = host.function("paged_host_probe_flops", c_int64, c_void_p, c_int)
+    probe = "paged_host_probe_pairs" if integers else "paged_host_probe_flops"
+    compute = host.function(probe, c_int64, c_void_p, c_int)
     memory = np.ones(CACHE_BYTES, np.uint8)
     sums = np.zeros(max(CACHE_BYTES >> 20, host.num_threads), np.float32)
     probe_rounds = 100_000
-    probe_flops = 2 * host.level.num_lanes * PROBE_CHAINS * probe_rounds * host.num_threads
+    lane_flops = 4 if integers else 2
+    probe_flops = lane_flops * host.level.num_lanes * PROBE_CHAINS * probe_rounds * host.num_threads
 
     def rounds(num_rounds: int) -> list[float]:
         taken: list[float] = []
@@ -35,7 +38,7 @@ def host_floor(num_bytes: int, num_flops: float) -> Rival:
             begin_s = time.perf_counter()
             stream(memory.ctypes.data, memory.nbytes, sums.ctypes.data, host.num_threads)
             read_s = time.perf_counter()
-            flops(probe_rounds, sums.ctypes.data, host.num_threads)
+            compute(probe_rounds, sums.ctypes.data, host.num_threads)
             computed_s = time.perf_counter()
             reading_s = (read_s - begin_s) * num_bytes / memory.nbytes
             computing_s = (computed_s - read_s) * num_flops / probe_flops

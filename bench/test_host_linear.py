@@ -86,7 +86,11 @@ def test_linear(
             prepare=lambda: None, run=lambda _: ours(1), work_per_round=float(CALLS_PER_ROUND)
         ),
         {
-            "floor": host_floor(CALLS_PER_ROUND * packed.data.nbytes, CALLS_PER_ROUND * num_flops),
+            "floor": host_floor(
+                CALLS_PER_ROUND * packed.data.nbytes,
+                CALLS_PER_ROUND * num_flops,
+                integers=dtype == "int8",
+            ),
             "torch float32": torch_calls(torch.float32),
             "torch bfloat16": torch_calls(torch.bfloat16),
         },

@@ -24,6 +24,22 @@ float multiply(int64_t num_rounds) {
     return sum_lanes(total);
 }
 
+// Of 16 bits and in integers; one factor of each product comes from memory, as in a linear layer.
+float multiply_pairs(int64_t num_rounds) {
+    IntVec sums[kChains]{}, factors[kChains]{};
+    const IntVec weight = IntVec{} + 1;
+    for (int64_t i = 0; i < num_rounds; ++i) {
+        asm volatile("" : : "r"(factors) : "memory");  // else the products are computed once
+#pragma GCC unroll 12
+        for (int chain = 0; chain < kChains; ++chain) {
+            sums[chain] += dot_pairs(factors[chain], weight);
+        }
+    }
+    IntVec total{};
+    for (IntVec sum : sums) total += sum;
+    return static_cast<float>(total[0]);
+}
+
 float read(const char* from, int64_t num_bytes) {
     Vec sums[kVectorsAtOnce]{};
     constexpr int64_t kStride = kVectorsAtOnce * static_cast<int64_t>(sizeof(Vec));
@@ -45,6 +61,14 @@ PAGED_EXPORT void paged_host_probe_flops(int64_t num_rounds, float* sums, int nu
     using namespace paged_host;
     parallel_for(num_threads, num_threads, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) sums[i] = multiply(num_rounds);
+    });
+}
+
+// As many vectors of products of integers, two in each lane: 4 * lanes operations each.
+PAGED_EXPORT void paged_host_probe_pairs(int64_t num_rounds, float* sums, int num_threads) {
+    using namespace paged_host;
+    parallel_for(num_threads, num_threads, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) sums[i] = multiply_pairs(num_rounds);
     });
 }
 
