@@ -28,11 +28,12 @@ float multiply(int64_t num_rounds) {
 float multiply_pairs(int64_t num_rounds) {
     IntVec sums[kChains]{}, factors[kChains]{};
     const IntVec weight = IntVec{} + 1;
+    const IntVec* from = factors;
     for (int64_t i = 0; i < num_rounds; ++i) {
-        asm volatile("" : : "r"(factors) : "memory");  // else the products are computed once
+        asm volatile("" : "+r"(from));  // may lie elsewhere now, or products are computed once
 #pragma GCC unroll 12
         for (int chain = 0; chain < kChains; ++chain) {
-            sums[chain] += dot_pairs(factors[chain], weight);
+            sums[chain] += dot_pairs(from[chain], weight);
         }
     }
     IntVec total{};
