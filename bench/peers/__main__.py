@@ -1,8 +1,9 @@
 """Our engine end to end beside others: `python -m bench.peers`.
 
 SmolLM2-135M, 32 ragged requests (prompts 32-256, outputs 16-256 tokens, greedy, no end but
-their length), output tokens/s, rounds of all contestants in turn on equal threads; then a
-single stream, beside the floor of reading the weights once for each token. Peers that fail or are
+their length), output tokens/s, rounds of all contestants in turn on equal threads, beside the
+bound of our multiply-adds at the rate of registers; then a single stream, beside the floor of
+reading the weights once for each token. Peers that fail or are
 not installed are left out: `make bench-peers` installs vLLM and llama.cpp, and PAGED_VLLM_PYTHON
 and PAGED_LLAMA_PYTHON name interpreters of other environments that have them.
 """
@@ -99,7 +100,10 @@ def _content(
         "threads": threads,
         "requests": num_requests,
         "contestants": {each.entry.name: each.as_dict() for each in results},
-        "goals": {goal.text: {"value": goal.value, "goal": goal.least} for goal in goals(results)},
+        "goals": {
+            goal.text: {"value": goal.value, "goal": goal.least, "bound": goal.bound}
+            for goal in goals(results)
+        },
     }
 
 

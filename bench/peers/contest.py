@@ -32,6 +32,8 @@ class Result:
 
     floor_tokens_per_s: what reading the weights once for each token would allow, measured
         beside each round of the single stream; ours only.
+    bound_tokens_per_s: what the batch's multiply-adds alone would allow, all at the rate of
+        registers, measured beside each round of the batch; ours only.
     """
 
     entry: Entry
@@ -39,6 +41,7 @@ class Result:
     batch_tokens_per_s: list[float] = field(default_factory=list[float])
     single_tokens_per_s: list[float] = field(default_factory=list[float])
     floor_tokens_per_s: list[float] = field(default_factory=list[float])
+    bound_tokens_per_s: list[float] = field(default_factory=list[float])
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -49,6 +52,7 @@ class Result:
             "batch_tokens_per_s": self.batch_tokens_per_s,
             "single_tokens_per_s": self.single_tokens_per_s,
             "floor_tokens_per_s": self.floor_tokens_per_s,
+            "bound_tokens_per_s": self.bound_tokens_per_s,
         }
 
 
@@ -92,7 +96,9 @@ def run_contest(
         result.batch_tokens_per_s.append(run_round(asked, batch))
         result.single_tokens_per_s.append(run_round(asked, single))
         if result.entry.peer == "paged":
-            result.floor_tokens_per_s.append(1.0 / asked.ask("floor")["read_s"])
+            floor = asked.ask("floor", **batch.as_dict())
+            result.floor_tokens_per_s.append(1.0 / floor["read_s"])
+            result.bound_tokens_per_s.append(batch.num_output_tokens / floor["compute_s"])
         drawn = f"batch {result.batch_tokens_per_s[-1]:.1f}"
         on_round(f"  {drawn}, single {result.single_tokens_per_s[-1]:.1f} tokens/s")
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Any, cast
 
+import torch
+
 from bench.host_floor import host_floor
 from bench.peers.service import serve_stdin
 from model_zoo.params import ModelParams
 from paged.engine.llm import LLM
 from paged.engine.model_executor import ModelExecutor
+from paged.kernel.linear_weight import LinearWeight
 from paged.sampling_params import SamplingParams
 
 
@@ -32,21 +35,39 @@ class PagedContestant:
         outputs = self._llm.generate(prompts, params)
         return sum(len(each.outputs[0].tokens) for each in outputs)
 
-    def op_floor(self) -> dict[str, float]:
-        """Measure anew how long reading all weights once takes at best."""
-        executor = cast("ModelExecutor", self._llm.engine.executor)
-        num_bytes = weight_bytes(executor.params)
-        (read_us,) = host_floor(num_bytes, 0.0)(1)
-        return {"weight_bytes": num_bytes, "read_s": read_us / 1e6}
+    def op_floor(self, prompts: list[list[int]], output_tokens: list[int]) -> dict[str, float]:
+        """Measure anew what no kernel can beat.
+
+        Returns `read_s`, reading all weights once; `compute_s`, the multiply-adds of those
+        requests' linear layers, and of nothing else.
+        """
+        params = cast("ModelExecutor", self._llm.engine.executor).params
+        integers = params.lm_head.data.dtype == torch.int8
+        tokens = sum(map(len, prompts)) + sum(output_tokens) - len(prompts)
+        num_products = products(params, num_tokens=tokens, num_samples=sum(output_tokens))
+        (read_us,) = host_floor(weight_bytes(params), 0.0)(1)
+        (compute_us,) = host_floor(0, 2.0 * num_products, integers=integers)(1)
+        return {"read_s": read_us / 1e6, "compute_s": compute_us / 1e6}
 
 
 def weight_bytes(params: ModelParams) -> int:
     """Bytes of the matrices that a decode step reads, tied ones once."""
-    matrices = {id(params.lm_head): params.lm_head}
-    for layer in params.layers:
-        for matrix in (layer.qkv, layer.o, layer.gate_up, layer.down):
-            matrices[id(matrix)] = matrix
-    return sum(matrix.num_bytes for matrix in matrices.values())
+    return sum(matrix.num_bytes for matrix in (params.lm_head, *_layer_matrices(params)))
+
+
+def products(params: ModelParams, *, num_tokens: int, num_samples: int) -> int:
+    """Multiply-adds of the linear layers: the head for samples, all others for every token."""
+    layers = sum(each.in_features * each.out_features for each in _layer_matrices(params))
+    head = params.lm_head.in_features * params.lm_head.out_features
+    return layers * num_tokens + head * num_samples
+
+
+def _layer_matrices(params: ModelParams) -> list[LinearWeight]:
+    return [
+        matrix
+        for layer in params.layers
+        for matrix in (layer.qkv, layer.o, layer.gate_up, layer.down)
+    ]
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Scripted:
 
     def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
         if op == "floor":
-            return {"read_s": 0.125}
+            return {"read_s": 0.125, "compute_s": sum(arguments["output_tokens"]) / 24.0}
         if len(arguments["prompts"]) == 2:
             self._calls.append(self._name)
         num_drawn = sum(arguments["output_tokens"]) - self._lost
@@ -70,9 +70,10 @@ def test_rounds_interleave_and_the_first_does_not_count() -> None:
     assert ours.floor_tokens_per_s == [8.0] * 3
     assert not theirs.floor_tokens_per_s
     vllm, floor = goals([ours, theirs])
-    assert (vllm.value, vllm.least) == (4.0, 5.0)
-    assert vllm.line.endswith("MISSED")
-    assert (floor.value, floor.least) == (0.5, 0.7)
+    assert ours.bound_tokens_per_s == [24.0] * 3
+    assert (vllm.value, vllm.least, vllm.bound) == (4.0, 5.0, 8.0)
+    assert vllm.line.endswith("MISSED (arithmetic allows 8.00)")
+    assert (floor.value, floor.least, floor.bound) == (0.5, 0.7, None)
 
 
 def test_whoever_fails_is_left_out_and_the_others_go_on() -> None:
