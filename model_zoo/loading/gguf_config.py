@@ -11,7 +11,7 @@ from model_zoo.loading.gguf_values import read_values
 from model_zoo.registry import config_from_hf
 from model_zoo.rope_config import LongRopeScaling
 from model_zoo.rope_fields import yarn_growth
-from paged.errors import ModelFileError
+from paged.errors import ConfigError, ModelFileError
 
 FAMILIES = {
     "llama": "LlamaForCausalLM",
@@ -29,6 +29,12 @@ _DEFAULT_THETA = 10_000.0
 def load_gguf_config(file: GgufFile) -> ModelConfig:
     """Read the configuration of a GGUF file. Raises ModelFileError or ConfigError."""
     metadata = file.metadata
+    num_parts = metadata.integer("split.count") or 1
+    if num_parts > 1:
+        raise ModelFileError(
+            f"{file.path}: expected a whole model, got one of {num_parts} parts of it; join them"
+            " with `llama-gguf-split --merge`, and name the file that it makes"
+        )
     key = "general.architecture"
     family = metadata.required(key, metadata.text(key))
     if family not in FAMILIES:
@@ -143,11 +149,20 @@ def _with_frequencies(file: GgufFile, config: ModelConfig) -> ModelConfig:
     tensor = file.tensors.get(FREQUENCIES)
     if tensor is None:
         return config
-    factors = tuple(read_values(file, tensor).ravel().tolist())
-    scaling = LongRopeScaling(
-        short_factors=factors,
-        long_factors=factors,
-        original_positions=config.max_model_len,
-        attention_factor=1.0,
-    )
+    pairs = (config.rope.rotary_dim // 2,)
+    if tensor.shape != pairs or config.rope.scaling is not None:
+        raise ModelFileError(
+            f"{file.path}: expected {FREQUENCIES} of shape {pairs}, and no other scaling beside it,"
+            f" got {tensor.shape} and {config.rope.scaling}"
+        )
+    factors = tuple(read_values(file, tensor).tolist())
+    try:
+        scaling = LongRopeScaling(
+            short_factors=factors,
+            long_factors=factors,
+            original_positions=config.max_model_len,
+            attention_factor=1.0,
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{file.path}: {FREQUENCIES}: {error}") from error
     return replace(config, rope=replace(config.rope, scaling=scaling))

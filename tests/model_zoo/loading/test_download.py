@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
@@ -114,6 +115,18 @@ def test_an_interrupted_download_leaves_nothing(shelf: Shelf) -> None:
     with pytest.raises(KeyboardInterrupt):
         download(shelf.model, progress=interrupt)
     assert list(shelf.cache.iterdir()) == []
+
+
+def test_what_a_killed_download_left_is_removed_and_what_runs_is_not(shelf: Shelf) -> None:
+    for name in ("killed", "running"):
+        folder = shelf.cache / f".download-{name}"
+        folder.mkdir(parents=True)
+        (folder / "held").touch()
+        (folder / "half.whl").write_bytes(b"half")
+    with (shelf.cache / ".download-running" / "held").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        path = download(shelf.model, progress=ignore)
+    assert sorted(shelf.cache.iterdir()) == [shelf.cache / ".download-running", path]
 
 
 def test_what_is_damaged_is_replaced(shelf: Shelf) -> None:

@@ -14,7 +14,14 @@ from model_zoo.loading.gguf_config import load_gguf_config
 from model_zoo.loading.gguf_file import read_gguf
 from model_zoo.rope_config import LinearScaling, LongRopeScaling, YarnScaling
 from paged.errors import ConfigError, ModelFileError
-from tests.helpers.gguf_files import Kind, model_keys, model_tensors, small_llama, write_gguf
+from tests.helpers.gguf_files import (
+    Kind,
+    model_keys,
+    model_tensors,
+    small_llama,
+    write_gguf,
+    write_model,
+)
 from tests.helpers.hf_model import HfModel
 
 
@@ -108,6 +115,31 @@ def test_frequencies_of_llama_3_divide_those_of_the_pairs(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("factors", "changes", "message"),
+    [
+        (np.ones(5, np.float32), {}, r"rope_freqs.weight of shape \(6,\), .*, got \(5,\)"),
+        (np.ones((6, 1), np.float32), {}, r"got \(6, 1\)"),
+        (np.full(6, np.nan, np.float32), {}, "rope_freqs.weight: rope scaling: expected a finite"),
+        (
+            np.ones(6, np.float32),
+            {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.0},
+            r"no other scaling beside it, got .* LinearScaling\(factor=2.0\)",
+        ),
+    ],
+    ids=["too few", "of two dimensions", "not finite", "scaled twice"],
+)
+def test_frequencies_of_another_form_are_one_error(
+    factors: np.ndarray, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    hf = small_llama()
+    tensors = model_tensors(hf, "llama") | {"rope_freqs.weight": factors}
+    path = write_gguf(tmp_path / "model.gguf", model_keys(hf, "llama") | changes, tensors)
+    with pytest.raises((ModelFileError, ConfigError), match=message) as raised:
+        load_gguf_config(read_gguf(path))
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"block_count": None}, r"the key llama\.block_count is missing"),
@@ -128,6 +160,12 @@ def test_metadata_that_make_no_model_are_one_error(
 ) -> None:
     with pytest.raises((ModelFileError, ConfigError), match=message):
         loaded(tmp_path, small_llama(), "llama", **changes)
+
+
+def test_a_part_of_a_model_is_one_error(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "model.gguf", small_llama(), "llama", **{"split.count": 3})
+    with pytest.raises(ModelFileError, match="got one of 3 parts of it; join them"):
+        load_gguf_config(read_gguf(path))
 
 
 def test_unknown_architectures_are_one_error(tmp_path: Path) -> None:
