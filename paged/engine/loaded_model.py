@@ -14,6 +14,7 @@ from model_zoo.loading.load_params import load_params
 from model_zoo.loading.load_tokenizer import load_tokenizer
 from model_zoo.loading.tokenizer import Tokenizer
 from model_zoo.params import ModelParams
+from paged.engine.allocation import memory_of
 from paged.engine.grammar_compiler import GrammarCompiler
 from paged.engine.llm_config import LLMConfig
 from paged.errors import BackendUnavailable, ConfigError
@@ -53,12 +54,15 @@ def load_model(options: LLMConfig) -> LoadedModel:
     config = load_config(files)
     config = replace(config, max_model_len=_max_model_len(options, config))
     dtype = _weight_dtype(options, config, device)
+    what = f"the weights of {files.name}, and angles for max_model_len={config.max_model_len}"
+    with memory_of(what):
+        params = load_params(
+            files, config, dtype=dtype, device=device, quantization=options.quantization
+        )
     return LoadedModel(
         name=files.name,
         config=config,
-        params=load_params(
-            files, config, dtype=dtype, device=device, quantization=options.quantization
-        ),
+        params=params,
         tokenizer=load_tokenizer(files, chat_template=template),
         device=device,
         kv_dtype=_kv_dtype(options, dtype),

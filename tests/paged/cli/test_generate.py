@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from paged.allocator.registry import ALLOCATORS
 from paged.cli.main import main
 from paged.engine.model_executor import ModelExecutor
 from paged.sampling_params import SamplingParams
@@ -57,6 +58,15 @@ def test_options_reach_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
         assert _run(capsys, "a", "--max-tokens", "8", *others, *policy)[1] == plain
     others = ["--num-gpu-blocks-override", "6", "--kv-cache-memory-bytes", "40kB"]
     assert _run(capsys, "a", "--max-tokens", "8", *others)[1] == plain
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_every_allocator_gives_the_same_text(
+    capsys: pytest.CaptureFixture[str], allocator: str
+) -> None:
+    (wanted,) = tiny_llm().generate("hello", SamplingParams(temperature=0.0, max_tokens=9))
+    status, out, _ = _run(capsys, "hello", "--max-tokens", "9", "--allocator", allocator)
+    assert (status, out) == (0, wanted.outputs[0].text + "\n")
 
 
 def test_several_outputs_come_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,15 @@ def test_a_file_is_planned_from_its_header(
     assert "allows 64 tokens, got --max-model-len 65" in message
 
 
+def test_a_folder_is_planned_without_its_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(small_llama().values))
+    printed = run(str(tmp_path), "--gpu-memory", "8MiB", capsys=capsys)
+    assert number("KV bytes per token", printed) == 2 * 2 * 2 * 12 * 4
+    assert all(counts(name, printed) for name in ALLOCATORS)
+
+
 def test_layers_with_a_window_count_by_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
