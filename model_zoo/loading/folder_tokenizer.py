@@ -12,6 +12,7 @@ from model_zoo.loading.chat_template import ChatTemplate
 from model_zoo.loading.folder_config import end_ids
 from model_zoo.loading.json_file import read_object_if_present
 from model_zoo.loading.text_tokenizer import TextTokenizer
+from model_zoo.loading.tokenizer_faults import tokenizer_faults, try_tokenizer
 from paged.errors import ModelFileError
 
 _SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
@@ -22,11 +23,13 @@ def load_folder_tokenizer(folder: Path, *, chat_template: str | None = None) -> 
 
     chat_template: in place of the folder's own.
     """
-    config = read_object_if_present(folder / "tokenizer_config.json")
+    path = folder / "tokenizer_config.json"
+    config = read_object_if_present(path)
     backend = _backend(folder / "tokenizer.json")
     named = {name: _token_text(config.get(name)) for name in _SPECIAL_NAMES}
     special = {name: token for name, token in named.items() if token is not None}
-    ids = {name: backend.token_to_id(token) for name, token in special.items()}
+    with tokenizer_faults(path, "special tokens that are text"):
+        ids = {name: backend.token_to_id(token) for name, token in special.items()}
     text = chat_template or _template_text(folder, config)
     source = str(folder)
     end = ids.get("eos_token")
@@ -47,16 +50,12 @@ def _backend(path: Path) -> tokenizers.Tokenizer:
             f"{path}: the file is missing; save_pretrained of transformers writes it beside the "
             "weights"
         )
-    try:
+    with tokenizer_faults(path, "a tokenizer of the `tokenizers` library"):
         backend = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # `tokenizers` raises nothing narrower
-        raise ModelFileError(
-            f"{path}: expected a tokenizer of the `tokenizers` library, got {error!s:.200}: "
-            "the file is damaged; fetch it again"
-        ) from error
     # What a file asks for in training must not cut or fill prompts.
     backend.no_truncation()
     backend.no_padding()
+    try_tokenizer(backend, path)
     return backend
 
 

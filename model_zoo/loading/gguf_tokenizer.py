@@ -12,6 +12,7 @@ from model_zoo.loading.gguf_file import GgufFile
 from model_zoo.loading.gguf_metadata import PREFIX, GgufMetadata, end_ids
 from model_zoo.loading.gguf_vocabulary import byte_level, sentencepiece
 from model_zoo.loading.text_tokenizer import TextTokenizer
+from model_zoo.loading.tokenizer_faults import try_tokenizer
 from paged.errors import ModelFileError
 
 # Source: enum llama_token_type of llama.cpp.
@@ -45,6 +46,7 @@ def load_gguf_tokenizer(file: GgufFile, *, chat_template: str | None = None) -> 
     _add_tokens(backend, metadata, tokens)
     special = {name: _special_id(metadata, key, tokens) for name, key in _SPECIAL_NAMES.items()}
     backend.post_processor = _ends(metadata, tokens, special)
+    try_tokenizer(backend, file.path)
     text = chat_template or metadata.text("tokenizer.chat_template")
     named = {name: tokens[token] for name, token in special.items() if token is not None}
     source = str(file.path)

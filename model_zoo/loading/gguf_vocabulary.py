@@ -10,6 +10,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 
 from model_zoo.loading.gguf_metadata import PREFIX, GgufMetadata
 from model_zoo.loading.token_bytes import SPACE_MARK
+from model_zoo.loading.tokenizer_faults import tokenizer_faults
 from paged.errors import ModelFileError
 
 _MERGES = f"{PREFIX}.merges"
@@ -117,12 +118,8 @@ def _bpe(
     merges: Sequence[tuple[str, str]],
     **options: object,
 ) -> tokenizers.Tokenizer:
-    try:
+    with tokenizer_faults(metadata.path, "merges of tokens of the vocabulary"):
         model = models.BPE(vocab=dict(vocabulary), merges=list(merges), **options)
-    except Exception as error:  # `tokenizers` raises nothing narrower
-        raise ModelFileError(
-            f"{metadata.path}: vocabulary and merges contradict each other: {error!s:.200}"
-        ) from error
     return tokenizers.Tokenizer(model)
 
 

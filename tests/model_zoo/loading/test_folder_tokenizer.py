@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,21 @@ def test_a_damaged_tokenizer_is_one_error(content: str, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"tokenizer\.json: expected a tokenizer") as raised:
         load_folder_tokenizer(tmp_path)
     assert "\n" not in str(raised.value)
+
+
+def test_a_tokenizer_that_cannot_encode_is_one_error(tmp_path: Path) -> None:
+    path = write_folder(tmp_path) / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["post_processor"]["special_tokens"] = {}
+    path.write_text(json.dumps(content))
+    with pytest.raises(ModelFileError, match=r"tokenizer\.json: expected a tokenizer that encodes"):
+        load_folder_tokenizer(tmp_path)
+
+
+def test_special_tokens_are_text(tmp_path: Path) -> None:
+    write_folder(tmp_path, bos_token="\ud800")
+    with pytest.raises(ModelFileError, match=r"tokenizer_config\.json: expected special tokens"):
+        load_folder_tokenizer(tmp_path)
 
 
 def test_missing_and_damaged_files_are_errors(tmp_path: Path) -> None:
