@@ -23,7 +23,9 @@ class BlockPool:
     evicted; it counts as available all the same.
 
     The blocks of sequences that ended are put aside, and given up together before anybody
-    sees what that changes: for many it costs hardly more than for a few.
+    sees what that changes: for many it costs hardly more than for a few. Blocks that were never
+    handed out are taken last: their memory is the system's until it is written, and the first
+    write to a page of it takes longer than computing what is written.
     """
 
     def __init__(
@@ -38,6 +40,8 @@ class BlockPool:
         # Free blocks are _stack[_top:]; a fresh pool hands out 0, 1, 2, ...
         self._stack: IndexArray = np.arange(num_blocks, dtype=np.int64)
         self._top = 0
+        # invariant: blocks that were never handed out are _stack[_num_used:].
+        self._num_used = 0
 
     @property
     def references(self) -> IndexArray:
@@ -89,11 +93,20 @@ class BlockPool:
         if count > self.num_blocks - self._top and count > self.num_free:
             self._evict(count)
         end = self._top + count
+        if end > self._num_used:
+            end = self._use_new(count)
         blocks = self._stack[self._top : end].copy()
         self._top = end
         self._references[blocks] = 1
         self._evictable.start(blocks)
         return blocks
+
+    def _use_new(self, count: int) -> int:
+        """Return where count free blocks end, in which new ones are only what is missing."""
+        self._drop_put_aside()
+        end = self._top + count
+        self._num_used = max(self._num_used, end)
+        return end
 
     def _evict(self, num_needed: int) -> None:
         """Free cached blocks until num_needed are free, or raise OutOfBlocks.
@@ -108,6 +121,8 @@ class BlockPool:
         if self._cache is not None:
             self._cache.forget(evicted)
         self._push_behind(evicted)
+        # all that were free before are about to be handed out
+        self._num_used = self.num_blocks
 
     def retain(self, blocks: IndexArray, count: int = 1) -> None:
         """Add count references to each of several distinct blocks."""

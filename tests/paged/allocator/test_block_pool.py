@@ -79,6 +79,14 @@ def test_sequences_that_share_blocks_are_dropped_together(pool: BlockPool) -> No
     pool.check_integrity()
 
 
+def test_blocks_of_ended_sequences_are_handed_out_before_new_ones(pool: BlockPool) -> None:
+    pool.drop_all([pool.take(3)])
+    assert pool.take(2).tolist() == [0, 1]
+    # What is missing is new, and nothing else.
+    assert pool.take(3).tolist() == [2, 3, 4]
+    pool.check_integrity()
+
+
 def test_a_cached_block_stays_until_the_space_is_needed() -> None:
     cache = _cache()
     pool = BlockPool(NUM_BLOCKS, cache)
