@@ -18,10 +18,14 @@ from paged.engine.model_engine import make_engine
 from paged.engine.request_maker import RequestMaker
 from paged.errors import RequestRefused
 from paged.grammar import Grammar
-from paged.sampling_params import SamplingParams
+from paged.sampling_params import BeamParams, SamplingParams
 from paged.scheduler.request import FinishReason
 from tests.helpers.released import check_released
 from tests.helpers.tiny_llm import MAX_MODEL_LEN, StepLog, tiny_model, tiny_model_with
+
+# The kind of request that is a beam search.
+_SEARCH = 12
+_CUT_SHORT = (FinishReason.ABORT, FinishReason.ERROR)
 
 # Each stands for a kernel or another call that a step makes.
 PLACES = ("moves", "inputs", "model", "sample", "result")
@@ -66,6 +70,8 @@ class Traffic:
         self._open: dict[str, tuple[str, int]] = {}
         self._tokens: dict[tuple[str, int], list[int]] = {}
         self._known: dict[tuple[str, int], list[int]] = {}
+        self._outcomes: dict[str, list[tuple[FinishReason, list[int]]]] = {}
+        self._found: list[tuple[FinishReason, list[int]]] | None = None
 
     def _on_failure(self, error: Exception) -> None:
         assert isinstance(error, Broken), error
@@ -85,7 +91,7 @@ class Traffic:
 
     def add(self) -> None:
         """Add one request of a few kinds, many of which come back."""
-        kind = self.random.randrange(12)
+        kind = self.random.randrange(_SEARCH + 1)
         prompt = "the same start " * (kind % 2) + "abcdefgh" * (kind % 4 + 1)
         params = SamplingParams(
             n=(1, 1, 1, 3)[kind % 4],
@@ -99,6 +105,8 @@ class Traffic:
             ignore_eos=kind % 2 == 0,
             grammar=Grammar.regex("[a-m]{2,40}") if kind in (1, 3, 8) else None,
         )
+        if kind == _SEARCH:
+            params = SamplingParams(beam=BeamParams(width=3), n=3, max_tokens=7)
         request = self._maker.make(prompt, params, arrival_s=self.engine.now_s)
         self.num_added += 1
         try:
@@ -134,11 +142,22 @@ class Traffic:
             del self._open[request_id]
         self.ended[reason.value] += 1
         tokens = self._tokens.pop(key)
+        if kind == str(_SEARCH):
+            self._outcomes.setdefault(request_id, []).append((reason, tokens))
+            if num_left == 1:
+                self._end_search(self._outcomes.pop(request_id))
+            return
         known = self._known.setdefault((kind, index), tokens)
         # Whatever cut one short, the other goes on where it stopped.
         shorter, longer = sorted((tokens, known), key=len)
         assert longer[: len(shorter)] == shorter
         self._known[kind, index] = longer
+
+    def _end_search(self, outcome: list[tuple[FinishReason, list[int]]]) -> None:
+        """Check the hypotheses of a search; one that was cut short has any."""
+        if not any(reason in _CUT_SHORT for reason, _ in outcome):
+            self._found = self._found or outcome
+            assert outcome == self._found
 
     def _break(self, context: pytest.MonkeyPatch, place: str) -> None:
         """Let a step raise before, within or after what it does at a place."""

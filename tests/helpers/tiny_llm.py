@@ -47,24 +47,33 @@ class StepLog:
         return sum((value if isinstance(value, int) else len(value)) > 0 for value in values)
 
 
-@lru_cache(maxsize=4)
-def tiny_model(dtype: str = "float32") -> LoadedModel:
+KINDS: dict[str, dict[str, Any]] = {
+    "float32": {"dtype": "float32"},
+    "bfloat16": {"dtype": "bfloat16"},
+    "int8": {"quantization": "int8"},
+    "float8 KV": {"kv_cache_dtype": "float8_e4m3fn"},
+}
+"""Types of weights and of the KV pool."""
+
+
+@lru_cache(maxsize=len(KINDS))
+def tiny_model(kind: str = "float32") -> LoadedModel:
     """Load the tiny model, once."""
-    options = {"dtype": dtype, "device": "cpu", "max_model_len": MAX_MODEL_LEN}
+    options = {"device": "cpu", "max_model_len": MAX_MODEL_LEN} | KINDS[kind]
     return load_model(LLMConfig(model="tiny", **options))
 
 
-def tiny_model_with(dtype: str = "float32", **changes: Any) -> LoadedModel:
+def tiny_model_with(kind: str = "float32", **changes: Any) -> LoadedModel:
     """Return the tiny model with other fields of its configuration, and the same weights."""
-    model = tiny_model(dtype)
+    model = tiny_model(kind)
     return replace(model, config=replace(model.config, **changes))
 
 
-def tiny_llm(dtype: str = "float32", *, num_blocks: int = 64, **options: Any) -> LLM:
+def tiny_llm(kind: str = "float32", *, num_blocks: int = 64, **options: Any) -> LLM:
     """Make an LLM of the tiny model; it takes the fields of LLMConfig."""
     options = {"block_size": 4, "max_num_seqs": 8} | options
     config = LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options)
-    llm = LLM.of(tiny_model(dtype), config)
+    llm = LLM.of(tiny_model(kind), config)
     check_every_step(llm)
     return llm
 

@@ -10,7 +10,7 @@ import pytest
 
 from paged.engine.llm import LLM
 from paged.sampling_params import SamplingParams
-from tests.helpers.tiny_llm import Draw, StepLog, check_empty, recorded_logits, tiny_llm
+from tests.helpers.tiny_llm import KINDS, Draw, StepLog, check_empty, recorded_logits, tiny_llm
 
 # Some begin alike, one is exactly of whole blocks, one is a group.
 PROMPTS = (
@@ -53,10 +53,10 @@ def _run(llm: LLM, patch: pytest.MonkeyPatch, *, is_alone: bool = False) -> Run:
     return Run(tokens=tokens, logits=logits, log=log)
 
 
-@lru_cache(maxsize=4)
-def _alone(dtype: str) -> Run:
+@lru_cache(maxsize=len(KINDS))
+def _alone(kind: str) -> Run:
     with pytest.MonkeyPatch.context() as patch:
-        llm = tiny_llm(dtype, enable_prefix_caching=False)
+        llm = tiny_llm(kind, enable_prefix_caching=False)
         return _run(llm, patch, is_alone=True)
 
 
@@ -93,24 +93,24 @@ HAPPENS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_tokens_and_logits_are_those_of_the_request_alone(
-    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = _run(tiny_llm(dtype, **SCENARIOS[name]), monkeypatch)
-    _assert_same(run, _alone(dtype))
+    run = _run(tiny_llm(kind, **SCENARIOS[name]), monkeypatch)
+    _assert_same(run, _alone(kind))
     for what in HAPPENS.get(name, ()):
         assert run.log.count(what), f"{what} never happened"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_cached_prefixes_change_nothing(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = tiny_llm(dtype, num_blocks=128)
+@pytest.mark.parametrize("kind", KINDS)
+def test_cached_prefixes_change_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = tiny_llm(kind, num_blocks=128)
     first = _run(llm, monkeypatch)
     second = _run(llm, monkeypatch)
     admitted = [each for batch in second.log.batches for each in batch.admitted]
     # All but the shortest, which fills no block.
     assert sum(each.num_cached_tokens > 0 for each in admitted) == len(PROMPTS) - 1
-    _assert_same(first, _alone(dtype))
-    _assert_same(second, _alone(dtype))
+    _assert_same(first, _alone(kind))
+    _assert_same(second, _alone(kind))
