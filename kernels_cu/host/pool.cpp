@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -31,6 +32,7 @@ struct Loop {
     void* context;
     int64_t num_items;
     int64_t chunk_items;
+    int num_threads;
 };
 
 struct Pool;
@@ -98,13 +100,24 @@ void keep_off(int cpu, Worker& worker) {
     sched_setaffinity(worker.id, sizeof worker.told, &worker.told);
 }
 
+// Items of the next chunk: fewer towards the end, so that threads end together though they begin
+// apart and are held up.
+int64_t next_chunk(const Loop& loop, int64_t num_left) {
+    constexpr int64_t kSharesPerThread = 2, kSmallestOfChunk = 4;
+    const int64_t least = ceil_div(loop.chunk_items, kSmallestOfChunk);
+    const int64_t share = ceil_div(num_left, loop.num_threads * kSharesPerThread);
+    const int64_t wanted = std::min(loop.chunk_items, std::max(least, share));
+    return std::min(wanted, num_left);
+}
+
 void claim_chunks(Pool& in) {
     const Loop loop = in.loop;
-    while (true) {
-        const int64_t begin = in.next.fetch_add(loop.chunk_items, std::memory_order_relaxed);
-        if (begin >= loop.num_items) return;
-        const int64_t rest = loop.num_items - begin;
-        loop.body(loop.context, begin, begin + (rest < loop.chunk_items ? rest : loop.chunk_items));
+    int64_t begin = in.next.load(std::memory_order_relaxed);
+    while (begin < loop.num_items) {
+        const int64_t end = begin + next_chunk(loop, loop.num_items - begin);
+        if (!in.next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+        loop.body(loop.context, begin, end);
+        begin = in.next.load(std::memory_order_relaxed);
     }
 }
 
@@ -178,7 +191,7 @@ void run_parallel(int num_threads, int64_t num_items, int64_t chunk_items, Body 
     std::unique_lock<std::mutex> lock(in.caller, std::defer_lock);
     if (num_threads <= 1 || !lock.try_lock()) return body(context, 0, num_items);
     grow(in, num_threads - 1);
-    in.loop = Loop{body, context, num_items, chunk_items};
+    in.loop = Loop{body, context, num_items, chunk_items, num_threads};
     in.next.store(0, std::memory_order_relaxed);
     in.num_places.store(num_threads - 1, std::memory_order_relaxed);
     in.members.store(kOpen, std::memory_order_release);

@@ -9,8 +9,9 @@ namespace paged_host {
 using Body = void (*)(void* context, int64_t begin, int64_t end);
 
 // Calls body on disjoint ranges of at most chunk_items that cover [0, num_items), on the caller and
-// up to num_threads - 1 workers, and returns when all are done. A caller that finds the workers busy
-// with another's loop runs its own alone. The body must not call this itself.
+// up to num_threads - 1 workers, and returns when all are done. The last ranges are smaller, down to
+// a quarter of the others. A caller that finds the workers busy with another's loop runs its own
+// alone. The body must not call this itself.
 void run_parallel(int num_threads, int64_t num_items, int64_t chunk_items, Body body,
                   void* context);
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from paged.kernel.backends.host import HostConfig, load_host
+from paged.kernel.backends.host_layers import HostLayers
 
 NUM_THREADS = (1, 2, 3, 8)
 
@@ -38,6 +40,19 @@ def is_right(sums: np.ndarray) -> bool:
 def test_every_item_is_computed(num_threads: int) -> None:
     run = probe(num_threads)
     assert all(is_right(run(num_rounds)) for num_rounds in (1, 10_000) for _ in range(200))
+
+
+@pytest.mark.parametrize("num_threads", NUM_THREADS)
+@pytest.mark.parametrize("num_bytes", [1, 1 << 15, (1 << 15) + 1, 300_007, 1 << 20])
+def test_chunks_of_any_number_of_items_cover_them(num_bytes: int, num_threads: int) -> None:
+    layers = HostLayers(load_host(HostConfig(num_threads=num_threads)))
+    source = torch.randint(1, 128, (num_bytes,), dtype=torch.uint8)
+    target = torch.zeros(num_bytes + 1, dtype=torch.uint8)
+    for _ in range(20):
+        layers.copy(source, target[:-1])
+        assert torch.equal(target[:-1], source)
+        assert target[-1] == 0
+        target.zero_()
 
 
 def test_callers_on_several_threads_do_not_disturb_each_other() -> None:
