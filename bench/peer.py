@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ VARIABLE = "PAGED_VLLM_PYTHON"
 DEFAULT_PYTHON = ROOT / "bench" / ".vllm-env" / "bin" / "python"
 VLLM_COMMAND = ("-m", "bench.vllm_peer")
 TIMEOUT_S = 300.0
+# A peer ends by itself once nobody asks any more; it may have servers of its own to end.
+END_S = 10.0
 
 
 class PeerFailed(RuntimeError):
@@ -48,8 +52,9 @@ class Peer:
         command: tuple[str, ...] = VLLM_COMMAND,
         *,
         timeout_s: float = TIMEOUT_S,
+        end_s: float = END_S,
     ) -> None:
-        self._timeout_s = timeout_s
+        self._timeout_s, self._end_s = timeout_s, end_s
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
         self._process = subprocess.Popen(
             [python, *command],
@@ -60,6 +65,8 @@ class Peer:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
+            # A group of its own: whatever it starts ends with it.
+            process_group=0,
         )
 
     def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
@@ -90,10 +97,15 @@ class Peer:
         return "\n".join([f"the peer ended with status {status} at {op!r}:", *last_lines])
 
     def close(self) -> None:
-        """End the process. May be called twice."""
+        """End the process and all that it started. May be called twice."""
+        if self._log.closed:
+            return
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
-        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(self._end_s)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._log.close()

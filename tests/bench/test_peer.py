@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -13,6 +16,19 @@ from bench.peer import VARIABLE, Peer, PeerFailed, find_peer_python
 ECHO = "import sys\nfor line in sys.stdin: print(line.strip(), flush=True)"
 DIES = "import sys\nsys.stdin.readline(); sys.exit('no such engine')"
 SILENT = "import time\ntime.sleep(60)"
+# Has a process of its own, which keeps a file locked as long as it lives.
+STARTS_ANOTHER = '''
+import subprocess, sys, time
+code = """
+import fcntl, time
+held = open({path!r})
+fcntl.flock(held, fcntl.LOCK_EX)
+print("{{}}", flush=True)
+time.sleep(60)
+"""
+subprocess.Popen([sys.executable, "-c", code])
+time.sleep({seconds})
+'''
 
 StartPeer = Callable[[str], Peer]
 
@@ -23,7 +39,7 @@ def start() -> Iterator[StartPeer]:
     peers: list[Peer] = []
 
     def start(code: str) -> Peer:
-        peers.append(Peer(Path(sys.executable), ("-c", code), timeout_s=2.0))
+        peers.append(Peer(Path(sys.executable), ("-c", code), timeout_s=2.0, end_s=0.5))
         return peers[-1]
 
     yield start
@@ -51,6 +67,30 @@ def test_closing_twice_is_harmless(start: StartPeer) -> None:
     peer = start(ECHO)
     peer.close()
     peer.close()
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_what_a_peer_has_started_ends_with_it(
+    start: StartPeer, tmp_path: Path, seconds: int
+) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    peer = start(STARTS_ANOTHER.format(path=str(path), seconds=seconds))
+    assert peer.ask("op") == {}
+    peer.close()
+    with path.open() as lock:
+        deadline_s = time.monotonic() + 10.0
+        while not _locked(lock):
+            assert time.monotonic() < deadline_s, "the other process is still there"
+            time.sleep(0.01)
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def test_the_variable_goes_before_the_default(tmp_path: Path) -> None:
