@@ -19,11 +19,12 @@ from tests.helpers.tiny_llm import StepLog, check_empty, tiny_llm
 
 PROMPTS = ["the quick brown fox", "the quick brown cat sat on", "zebra crossing"]
 PARAMS = SamplingParams(temperature=0.8, seed=5, n=2, max_tokens=16, ignore_eos=True)
-# Chunks, a group that waits, groups that fork, are swapped out and in, and recorded decode.
+# Chunks, prefixes in the cache, groups that fork, are swapped out and in, and recorded decode.
 OPTIONS: dict[str, Any] = {
-    **{"max_num_batched_tokens": 16, "max_num_seqs": 6, "num_blocks": 24},
-    **{"preemption": "swap", "enable_prefix_caching": False},
+    **{"max_num_batched_tokens": 16, "max_num_seqs": 6, "num_blocks": 24, "preemption": "swap"},
 }
+MOVES = ("paged_host_copy_blocks", "paged_host_swap_blocks")
+RECORDING = "recording"
 
 Calls = list[str]
 
@@ -34,23 +35,27 @@ class Broken(Exception):
 
 @contextmanager
 def counted_calls(fails: int | None = None, *, is_late: bool = False) -> Iterator[Calls]:
-    """Yield what runs, kernels and recordings, of which one fails before or after it has."""
+    """Yield the names of what runs, of which one fails before or after it has."""
     ran: Calls = []
+    run, replay = HostCall.run, host_program._run
 
-    def counted(function: Callable[..., None], kind: str) -> Callable[..., None]:
-        def call(*operands: Any) -> None:
-            number = len(ran)
-            ran.append(kind)
-            if number != fails or is_late:
-                function(*operands)
-            if number == fails:
-                raise Broken(f"{kind} {number}")
+    def counted(name: str, function: Callable[[], None]) -> None:
+        number = len(ran)
+        ran.append(name)
+        if number != fails or is_late:
+            function()
+        if number == fails:
+            raise Broken(f"{name}, call {number}")
 
-        return call
+    def counted_run(call: HostCall) -> None:
+        counted(call.function.__name__, lambda: run(call))
+
+    def counted_replay(*operands: Any) -> None:
+        counted(RECORDING, lambda: replay(*operands))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HostCall, "run", counted(HostCall.run, "kernel"))
-        patch.setattr(host_program, "_run", counted(host_program._run, "recording"))
+        patch.setattr(HostCall, "run", counted_run)
+        patch.setattr(host_program, "_run", counted_replay)
         yield ran
 
 
@@ -77,21 +82,26 @@ def check_failed(outputs: list[RequestOutput], wanted: list[list[list[int]]]) ->
             assert each.tokens == (whole[: len(each.tokens)] if is_broken else whole)
 
 
-# Not a divisor of the calls of a step: each of its kernels has its turn.
-FEW = 11
+def chosen(calls: Calls, interval: int) -> list[int]:
+    """Return the calls of each kernel at an interval, and all that move blocks."""
+    numbers: dict[str, list[int]] = {}
+    for number, name in enumerate(calls):
+        numbers.setdefault(name, []).append(number)
+    parts = [each[:: 1 if name in MOVES else interval] for name, each in numbers.items()]
+    return [number for part in parts for number in part]
 
 
 @pytest.mark.parametrize(
-    "interval", [FEW, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.soak])]
+    "interval", [29, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.soak])]
 )
 def test_any_call_of_a_run_may_fail(interval: int) -> None:
     llm, log = tiny_llm(**OPTIONS), StepLog()
     llm.engine.observers = (*llm.engine.observers, log)
     with counted_calls() as calls:
         wanted = tokens_of(served(llm))
-    assert {"kernel", "recording"} == set(calls)
+    assert {*MOVES, RECORDING, "paged_host_attention", "paged_host_linear"} <= set(calls)
     assert all(log.count(what) for what in ("copies", "swap_out", "swap_in"))
-    for number in range(0, len(calls), interval):
+    for number in chosen(calls, interval):
         broken = tiny_llm(**OPTIONS)
         with counted_calls(number, is_late=number % 2 == 1):
             check_failed(served(broken), wanted)
