@@ -16,7 +16,7 @@ from model_zoo.loading.tokenizer import Message
 from paged.errors import ConfigError, ModelFileError, RequestRefused
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from model_zoo.loading.sandboxed_template import SandboxedTemplate
 
 _ERRORS = (
     *(TypeError, ValueError, LookupError, ArithmeticError, AttributeError),
@@ -42,13 +42,15 @@ class ChatTemplate:
         """Return the prompt for a chat.
 
         variables: what the template may know besides: `tools`, `documents`, options of its own.
-        Raises ModelFileError for a malformed template, RequestRefused where it refuses the chat.
+        Raises RequestRefused where the template refuses the chat, or is malformed.
         """
         from jinja2 import TemplateError
 
-        from model_zoo.loading.template_environment import rendered
-
-        template = self._compiled
+        try:
+            template = self._compiled
+        # Nobody can chat with this model, and who asks is to know why.
+        except ModelFileError as error:
+            raise RequestRefused(str(error)) from error
         given: dict[str, object] = {
             **self._special_tokens,
             **{"tools": None, "documents": None},
@@ -57,7 +59,7 @@ class ChatTemplate:
             "add_generation_prompt": add_generation_prompt,
         }
         try:
-            text = rendered(template, given)
+            text = template.render(given)
             # As JSON has them, messages may hold halves of characters; a prompt may not.
             text.encode()
         # A template's own arithmetic, look-ups and calls may fail on messages of another form.
@@ -69,7 +71,7 @@ class ChatTemplate:
         return text
 
     @cached_property
-    def _compiled(self) -> Template:
+    def _compiled(self) -> SandboxedTemplate:
         return _compile(self._text, source=self._source)
 
 
@@ -91,16 +93,19 @@ def read_chat_template(option: str) -> str:
     return text
 
 
-def _compile(text: str, *, source: str) -> Template:
+def _compile(text: str, *, source: str) -> SandboxedTemplate:
     from jinja2 import TemplateError
 
-    from model_zoo.loading.template_environment import compiled
+    from model_zoo.loading.sandboxed_template import SandboxedTemplate
 
     try:
-        return compiled(text)
-    # Constants are computed here.
-    except (TemplateError, *_ERRORS) as error:
-        raise ModelFileError(f"{source}: the chat template is malformed: {error!s:.300}") from error
+        return SandboxedTemplate(text)
+    # Constants are read here; Python nests blocks less deep than Jinja.
+    except (TemplateError, SyntaxError, *_ERRORS) as error:
+        raise ModelFileError(
+            f"{source}: the chat template is malformed: {error!s:.300}; name another with"
+            " --chat-template"
+        ) from error
 
 
 def _plain(value: object) -> object:

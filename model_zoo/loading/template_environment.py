@@ -1,69 +1,33 @@
-"""What chat templates expect of Jinja: transformers' settings, filters and functions."""
+"""What chat templates expect of Jinja, transformers' settings, filters and functions, on a budget.
+
+A template comes with a model: it can change nothing, reach no attribute of Python, and pays for
+all that it does before it is done.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeGuard, cast
 
-from jinja2 import Template, TemplateError, pass_context
+from jinja2 import TemplateError, pass_context
 from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
 from jinja2.ext import loopcontrols as loop_controls
-from jinja2.nodes import Concat, Expr, Filter, For, Node
+from jinja2.filters import make_multi_attrgetter
+from jinja2.nodes import Node
 from jinja2.parser import Parser
-from jinja2.runtime import Context
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Cycler, Joiner, Namespace
 
-T = TypeVar("T")
+from model_zoo.loading import template_code, template_prices
+from model_zoo.loading.template_budget import CALL, ITEM, OBJECT, STEP, Budget
 
-MAX_STEPS = 1_000_000
-"""Turns of loops, and calls, of one rendering: a second or two."""
-STEPS_OF_A_CALL = 10
-MAX_CHARACTERS = 2**26
-MAX_BITS = 4096
-_TOO_LONG = f"a text has more than {MAX_CHARACTERS} characters"
-
-# No name that a template can write.
-_STEPS = "%steps"
-_COUNTED = "%counted"
-_BOUNDED = "%bounded"
-
-
-class _Steps:
-    """Counts what a rendering does. Raises SecurityError past the bound."""
-
-    def __init__(self) -> None:
-        self._num_steps = 0
-
-    def count(self, num_steps: int) -> None:
-        self._num_steps += num_steps
-        if self._num_steps > MAX_STEPS:
-            raise SecurityError(f"it takes more than {MAX_STEPS} steps")
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """A sandbox where neither calls nor numbers go on for ever."""
-
-    intercepted_binops = frozenset({"+", "*", "**"})
-
-    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Call what a template calls."""
-        _count(context, STEPS_OF_A_CALL)
-        return super().call(context, obj, *args, **kwargs)
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Compute what may grow; what would grow beyond all bounds is not computed."""
-        if operator == "+":
-            return _bounded(super().call_binop(context, operator, left, right))
-        if isinstance(left, int) and isinstance(right, int):
-            more = right if operator == "**" else 1 + right.bit_length()
-            if left.bit_length() * more > MAX_BITS:
-                raise SecurityError(f"a number takes more than {MAX_BITS} bits")
-        elif _size(left) * _size(right) > MAX_CHARACTERS:
-            raise SecurityError(_TOO_LONG)
-        return super().call_binop(context, operator, left, right)
+MAX_DATE_CHARACTERS = 256
+_JINJAS_ARGUMENTS = ("_loop_vars", "_block_vars")
 
 
 class GenerationTag(Extension):
@@ -77,78 +41,194 @@ class GenerationTag(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
-def compiled(text: str) -> Template:
-    """Compile a template that can change nothing and reach no attribute of Python.
+class TemplateEnvironment(ImmutableSandboxedEnvironment):
+    """A sandbox in which calls, look-ups, operators, filters and tests pay. budget: Mutated."""
 
-    Raises: TemplateError, RecursionError, and what its constants raise when they are computed.
-    """
-    sandbox = _environment()
-    tree = sandbox.parse(text)
-    for loop in list(tree.find_all(For)):
-        loop.iter = _through(_COUNTED, cast("Expr", loop.iter), sandbox)
-    for joined in list(tree.find_all(Concat)):
-        joined.nodes = [_through(_BOUNDED, Concat(joined.nodes, lineno=joined.lineno), sandbox)]
-    return Template.from_code(sandbox, sandbox.compile(tree), sandbox.make_globals(None))
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
 
+    def __init__(self, budget: Budget) -> None:
+        # What it could compute as it compiles, it would compute unpaid.
+        super().__init__(
+            trim_blocks=True,
+            lstrip_blocks=True,
+            optimized=False,
+            finalize=_finalize,
+            extensions=[GenerationTag, loop_controls],
+        )
+        self._budget = budget
+        self.concat = self._joined
+        known = cast("dict[str, Any]", self.globals)  # pyright: ignore[reportUnknownMemberType]
+        known |= {"namespace": _Namespace, "raise_exception": self._raise, "strftime_now": _now}
+        del known["lipsum"]
+        self._functions = frozenset(known.values())
+        self._price_filters()
+        self._price_tests()
 
-def rendered(template: Template, given: Mapping[str, object]) -> str:
-    """Return the text of a template within bounds of steps and characters.
+    def _price_filters(self) -> None:
+        filters = cast("dict[str, Any]", self.filters)  # pyright: ignore[reportUnknownMemberType]
+        filters["tojson"] = _to_json
+        prices = {
+            **template_prices.FILTERS,
+            "tojson": template_prices.json_price,
+            "sort": self._sort_price,
+        }
+        budget = self._budget
+        self.filters = {
+            **{name: _priced(filters[name], price, budget) for name, price in prices.items()},
+            template_code.PAY: budget.spend,
+            template_code.WEIGH: _passing(budget.weigh),
+            template_code.TEXT: _passing(budget.text),
+            template_code.MADE: _passing(functools.partial(template_prices.made_price, budget)),
+            template_code.NEEDLE: _passing(budget.needle),
+            template_code.HAYSTACK: self._haystack,
+        }
 
-    Raises: SecurityError past them, and what the template raises.
-    """
-    pieces: list[str] = []
-    num_characters = 0
-    for piece in template.generate({**given, _STEPS: _Steps()}):
-        pieces.append(piece)
-        num_characters += len(piece)
-        if num_characters > MAX_CHARACTERS:
-            raise SecurityError(_TOO_LONG)
-    return "".join(pieces)
+    def _price_tests(self) -> None:
+        tests = self.tests
+        self.tests = {
+            name: _priced(test, template_prices.TESTS.get(name, _nothing), self._budget)
+            for name, test in tests.items()
+        }
 
+    def _haystack(self, value: Any) -> Any:
+        """Pay for a search with `in`; a mapping looks its key up."""
+        if isinstance(value, Mapping):
+            return cast("object", value)
+        held = _held(value, self._budget)
+        self._budget.weigh(held, per_character=2)
+        return held
 
-def _through(name: str, value: Expr, sandbox: ImmutableSandboxedEnvironment) -> Expr:
-    """Return an expression that passes a value through a filter."""
-    passed = Filter(value, name, [], [], None, None, lineno=value.lineno)
-    passed.set_environment(sandbox)
-    return passed
+    def _sort_price(
+        self,
+        budget: Budget,
+        value: Any,
+        reverse: bool = False,
+        case_sensitive: bool = False,
+        attribute: str | int | None = None,
+    ) -> None:
+        del reverse, case_sensitive
+        by = make_multi_attrgetter(self, attribute)
+        template_prices.sort_price(budget, value if attribute is None else [*map(by, value)])
 
+    def _raise(self, message: object) -> NoReturn:
+        self._budget.text(message)
+        raise TemplateError(str(message))
 
-def _size(value: object) -> int:
-    """Return how long a text or a list is, or how often one is repeated."""
-    if isinstance(value, int):
+    def write(self, value: object) -> object:
+        """Pay for the text of what a template writes, which is no text yet."""
+        if not isinstance(value, str):
+            self._budget.text(value)
         return value
-    return len(cast("str", value)) if isinstance(value, str | list | tuple) else 0
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Look up `obj.attribute`."""
+        self._budget.spend(STEP)
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Look up `obj[argument]`."""
+        self._budget.spend(STEP)
+        self._budget.weigh(argument)
+        return super().getitem(obj, argument)
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Call what a template calls: a macro, a function it is given, a method with a price."""
+        self._budget.spend(CALL)
+        if isinstance(obj, Macro | BlockReference | LoopContext | Undefined):
+            return super().call(context, obj, *args, **kwargs)
+        args = tuple(_held(each, self._budget) for each in args)
+        # Jinja adds its own.
+        named = {name: each for name, each in kwargs.items() if name not in _JINJAS_ARGUMENTS}
+        for each in (*args, *named.values()):
+            self._budget.weigh(each)
+        if not self._is_function(obj):
+            self._pay_method(obj, *args, **named)
+        return super().call(context, obj, *args, **kwargs)
+
+    def _is_function(self, obj: object) -> bool:
+        owner = getattr(obj, "__self__", None)
+        return isinstance(owner, LoopContext | Cycler) or (
+            callable(obj) and (isinstance(obj, Joiner) or obj in self._functions)
+        )
+
+    def _pay_method(self, obj: Any, /, *args: Any, **named: Any) -> None:
+        # The sandbox wraps `format`.
+        owner = getattr(getattr(obj, "__wrapped__", obj), "__self__", None)
+        name = getattr(obj, "__name__", f"a {type(obj).__name__}")
+        price = template_prices.method_price(owner, name)
+        if price is None:
+            raise SecurityError(f"it calls {name}, which is no method that templates may call")
+        for _ in range(template_prices.growth(owner)):
+            price(self._budget, owner, *args, **named)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Compute what may grow."""
+        template_prices.operator_price(self._budget, operator, left, right)
+        return super().call_binop(context, operator, left, right)
+
+    def _joined(self, pieces: Iterator[str]) -> str:
+        """Join what a macro or a block wrote."""
+        held = list(pieces)
+        self._budget.spend(ITEM * len(held) + sum(map(len, held)))
+        return "".join(held)
 
 
-def _bounded(value: T) -> T:
-    if not isinstance(value, int) and _size(value) > MAX_CHARACTERS:
-        raise SecurityError(_TOO_LONG)
-    return value
-
-
-def _count(context: Context, num_steps: int) -> None:
-    steps = context.get(_STEPS)
-    if isinstance(steps, _Steps):
-        steps.count(num_steps)
-
-
+# careful: of the context, for what it gets without one, Jinja computes as it compiles.
 @pass_context
-def _counted(context: Context, items: Iterable[T]) -> Generator[T]:
+def _finalize(context: Context, value: object) -> object:
+    return cast("TemplateEnvironment", context.environment).write(value)
+
+
+def _priced(function: Callable[..., Any], price: template_prices.Price, budget: Budget) -> Any:
+    """Return a filter or a test that pays for its arguments and its work before it does it."""
+    num_scopes = int(hasattr(function, "jinja_pass_arg"))
+
+    @functools.wraps(function)
+    def paying(*given: Any, **options: Any) -> Any:
+        budget.spend(CALL)
+        scope, (value, *args) = given[:num_scopes], given[num_scopes:]
+        for each in (*args, *options.values()):
+            budget.weigh(each)
+        value = _held(value, budget)
+        price(budget, value, *args, **options)
+        result = function(*scope, value, *args, **options)
+        return _counted(result, budget) if _is_iterator(result) else result
+
+    return paying
+
+
+def _is_iterator(value: Any) -> TypeGuard[Iterator[Any]]:
+    return isinstance(value, Iterator)
+
+
+def _counted(items: Iterator[Any], budget: Budget) -> Iterator[Any]:
     for item in items:
-        _count(context, 1)
+        budget.spend(OBJECT)
         yield item
 
 
-def _environment() -> ImmutableSandboxedEnvironment:
-    sandbox = _Environment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, loop_controls]
-    )
-    filters = cast("dict[str, object]", sandbox.filters)  # pyright: ignore[reportUnknownMemberType]
-    known = cast("dict[str, object]", sandbox.globals)  # pyright: ignore[reportUnknownMemberType]
-    filters |= {"tojson": _to_json, _COUNTED: _counted, _BOUNDED: _bounded}
-    known |= {"raise_exception": _raise, "strftime_now": _now}
-    del known["lipsum"]
-    return sandbox
+def _held(value: Any, budget: Budget) -> Any:
+    """Return what a price can be told of: of an iterator, a list, each item of which is paid."""
+    return list(_counted(value, budget)) if _is_iterator(value) else value
+
+
+def _passing(pay: Callable[[Any], object]) -> Callable[[Any], Any]:
+    def passed(value: Any) -> Any:
+        pay(value)
+        return value
+
+    return passed
+
+
+class _Namespace(Namespace):
+    """One whose text does not tell what it holds, which may be itself."""
+
+    def __repr__(self) -> str:
+        return "<Namespace>"
+
+
+def _nothing(_budget: Budget, _value: object, *_args: object) -> None:
+    pass
 
 
 def _to_json(
@@ -168,9 +248,7 @@ def _to_json(
     )
 
 
-def _raise(message: str) -> NoReturn:
-    raise TemplateError(message)
-
-
 def _now(text_format: str) -> str:
+    if len(text_format) > MAX_DATE_CHARACTERS:
+        raise SecurityError(f"its format of a date has more than {MAX_DATE_CHARACTERS} characters")
     return datetime.now().strftime(text_format)

@@ -7,6 +7,7 @@ import itertools
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from model_zoo.loading.tokenizer import Tokenizer
 from paged.engine.loaded_model import LoadedModel
@@ -55,6 +56,7 @@ class Intake:
             grammars=model.grammars,
         )
         self._grammars = model.grammars
+        self._template_turn = asyncio.Lock()
 
     async def completion(self, body: CompletionRequest, *, arrival_s: float) -> Taken:
         """Take prompts. Raises: ApiError, ConfigError, RequestRefused."""
@@ -75,19 +77,24 @@ class Intake:
         """Take a conversation. Raises: as `completion`; ModelFileError without a template."""
         params = await self._params(body)
         self._check_count(1, params)
-        text = self.chat_text(body)
+        text = await self.chat_text(body)
         ids = await self._ids(text, has_special=bool(body.add_special_tokens))
         return self._taken("chatcmpl", body, [ids], params, arrival_s=arrival_s)
 
-    def chat_text(self, body: ChatRequest) -> str:
+    async def chat_text(self, body: ChatRequest) -> str:
         """Return the prompt for a conversation. Raises: as `chat`."""
         messages = messages_of(body.messages)
         goes_on = bool(body.continue_final_message)
-        text = self.tokenizer.apply_chat_template(
+        render = partial(
+            self.tokenizer.apply_chat_template,
             messages,
             add_generation_prompt=not goes_on and body.add_generation_prompt is not False,
             **(body.chat_template_kwargs or {}),
         )
+        # A template is a program of the model's, and may take a second. One at a time: they
+        # take turns with the interpreter, and others wait for threads, too.
+        async with self._template_turn:
+            text = await asyncio.to_thread(render)
         if not goes_on:
             return text
         last = str(messages[-1]["content"]).strip()

@@ -27,7 +27,7 @@ async def tokenize(body: TokenizeRequest, request: Request) -> dict[str, Any]:
     if body.prompt is not None:
         text, has_special = body.prompt, body.add_special_tokens is not False
     else:
-        text, has_special = _chat_text(body, request), bool(body.add_special_tokens)
+        text, has_special = await _chat_text(body, request), bool(body.add_special_tokens)
     tokens = await asyncio.to_thread(tokenizer.encode, text, add_special_tokens=has_special)
     names = LogprobsForm(tokenizer)
     return {
@@ -49,7 +49,7 @@ async def detokenize(body: DetokenizeRequest, request: Request) -> dict[str, Any
     return {"prompt": await asyncio.to_thread(tokenizer.decode, body.tokens, False)}
 
 
-def _chat_text(body: TokenizeRequest, request: Request) -> str:
+async def _chat_text(body: TokenizeRequest, request: Request) -> str:
     chat = ChatRequest(
         messages=body.messages,
         add_generation_prompt=body.add_generation_prompt,
@@ -57,4 +57,4 @@ def _chat_text(body: TokenizeRequest, request: Request) -> str:
         chat_template_kwargs=body.chat_template_kwargs,
     )
     chat.check_fields()
-    return intake_of(request).chat_text(chat)
+    return await intake_of(request).chat_text(chat)

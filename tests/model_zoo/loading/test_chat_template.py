@@ -50,9 +50,13 @@ def test_a_template_that_fails_refuses_the_request(text: str, message: str) -> N
         render(text)
 
 
-@pytest.mark.parametrize("text", ["{% if %}", "{{ a", "{% unknown %}", "{% for x in %}"])
-def test_a_malformed_template_is_the_fault_of_the_model(text: str) -> None:
-    with pytest.raises(ModelFileError, match="some model: the chat template is malformed"):
+@pytest.mark.parametrize(
+    "text", ["{% if %}", "{{ a", "{% unknown %}", "{% for x in %}", "{{ 1|center }}"]
+)
+def test_a_malformed_template_refuses_every_chat(text: str) -> None:
+    with pytest.raises(
+        RequestRefused, match=r"some model: the chat template is malformed: .*; name another with"
+    ):
         render(text)
 
 
@@ -94,7 +98,7 @@ def test_a_template_that_is_no_good_is_refused_when_it_is_read(tmp_path: Path) -
     [
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "maximum recursion depth"),
         ("{{ '\\ud800' }}", "surrogates not allowed"),
-        ("{% for m in messages * 10 ** 9 %}{% endfor %}", "has more than"),
+        ("{% for m in messages * 10 ** 9 %}{% endfor %}", "more work than making"),
     ],
 )
 def test_a_template_that_fails_by_itself_refuses_the_chat(text: str, why: str) -> None:

@@ -1,63 +1,60 @@
-"""Jinja behaves as in transformers: the same templates give the same texts."""
+"""The environment of chat templates: what it knows, and that each use of it is paid."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from jinja2.exceptions import SecurityError
-from transformers.utils.chat_template_utils import render_jinja_template
 
-from model_zoo.loading.template_environment import compiled, rendered
-
-TEMPLATES = (
-    "{% for m in messages %}\n  {% if loop.first %}\n<{{ m.role }}>\n  {% endif %}\n{% endfor %}\n",
-    "{{ messages | tojson }}{{ messages[0] | tojson(indent=2) }}",
-    "{{ {'ä': '<&>', 'n': None} | tojson }}{{ {'b': 1, 'a': 2} | tojson(sort_keys=True) }}",
-    "{% for m in messages %}{% if m.role == 'b' %}{% break %}{% endif %}{{ m.role }}{% endfor %}",
-    "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}{{ m.role }}{% endfor %}",
-    "{% generation %}{{ messages[1].content }}{% set x = 1 %}\n{% endgeneration %}after",
-    "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = 2 %}{% endfor %}{{ ns.n }}",
-    "{{ 'a b'.split(' ') | join('-') | upper }}{{ messages | length }}{{ (1, 2)[::-1] }}",
-    "{%- macro f(x) %}[{{ x | trim }}]{% endmacro -%}{{ f(' y ') }}",
-)
-MESSAGES = [{"role": "a", "content": " ü "}, {"role": "b", "content": "x"}]
+from model_zoo.loading.template_budget import CALL, STEP, Budget
+from model_zoo.loading.template_environment import MAX_DATE_CHARACTERS, TemplateEnvironment
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_templates_render_as_in_transformers(template: str) -> None:
-    theirs: Any = render_jinja_template([MESSAGES], chat_template=template)
-    ours = rendered(compiled(template), {"messages": MESSAGES})
-    assert ours == theirs[0][0]
+def _rendered(text: str, **given: object) -> tuple[str, int]:
+    """Return a template's text, and what it cost but for the payments of its code."""
+    budget = Budget()
+    return TemplateEnvironment(budget).from_string(text).render(given), budget.spent
 
 
 def test_a_template_may_write_the_date() -> None:
-    text = rendered(compiled("{{ strftime_now('%Y') }}"), {})
+    text, _ = _rendered("{{ strftime_now('%Y') }}")
     assert text.isdigit()
     assert int(text) > 2000
-
-
-_TWICE = "{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}"
-_GROWING = "{% set ns = namespace(s='x', n=9) %}{% for i in range(60) %}BODY{% endfor %}"
+    with pytest.raises(SecurityError, match="more than 256 characters"):
+        _rendered("{{ strftime_now(f) }}", f="%Y" * MAX_DATE_CHARACTERS)
 
 
 @pytest.mark.parametrize(
-    "template",
+    ("text", "units"),
     [
-        "{% for i in range(9999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}",
-        "{% macro f(n) %}" + _TWICE + "{% endmacro %}{{ f(40) }}",
-        _GROWING.replace("BODY", "{% set ns.s = ns.s ~ ns.s %}"),
-        _GROWING.replace("BODY", "{% set ns.s = ns.s + ns.s %}"),
-        _GROWING.replace("BODY", "{% set ns.n = ns.n * ns.n %}"),
-        "{% for i in range(99999) %}{{ 'x' * 9999 }}{% endfor %}",
-        "{{ 'x' * 10 ** 10 }}",
-        "{{ [1] * 10 ** 10 }}",
-        "{{ 7 ** (7 ** 9) }}",
+        ("{{ x|length }}", CALL),
+        ("{{ x|trim|length }}", 2 * CALL + 3000),
+        ("{{ x.upper()|length }}", STEP + 2 * CALL + 3000),
+        ("{{ [x]|tojson|length }}", 2 * CALL + 12_000),
+        ("{{ (x + x)|length }}", CALL + 2000),
+        ("{{ ('%s' % x)|length }}", CALL + 1000),
+        ("{{ x is string }}", CALL),
+        ("{{ x is eq x }}", CALL + 2000),
+        ("{{ x[0] }}", STEP),
+        ("{{ [x] }}", 10_000),
+        ("{% macro f(x) %}{% endmacro %}{{ f(x) }}", CALL),
+        ("{% macro f(x) %}{{ x }}{% endmacro %}{{ f(x)|length }}", 2 * CALL + 1000),
+        ("{% for i in x|list %}{% endfor %}", CALL + 24_000),
     ],
 )
-def test_what_would_go_on_for_ever_or_take_all_memory_is_ended(
-    template: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("model_zoo.loading.template_environment.MAX_STEPS", 50_000)
-    with pytest.raises(SecurityError, match=r"takes more than|has more than"):
-        rendered(compiled(template), {})
+def test_each_use_is_paid(text: str, units: int) -> None:
+    _, spent = _rendered(text, x="b" * 1000)
+    # References, numbers and what is written come on top.
+    assert units <= spent < 1.1 * units + 1000
+
+
+def test_the_text_of_a_namespace_does_not_tell_what_it_holds() -> None:
+    text = "{% set ns = namespace(a=1) %}{% set ns.a = ns %}{{ ns }}{{ [ns] }}{{ ns.a.a == ns }}"
+    assert _rendered(text)[0] == "<Namespace>[<Namespace>]True"
+
+
+def test_nothing_is_computed_as_a_template_compiles() -> None:
+    budget = Budget()
+    TemplateEnvironment(budget).compile(
+        "{{ 'x' * 9 }}{{ 'x'|upper }}{% if 'a'.split() %}{% endif %}"
+    )
+    assert budget.spent == 0

@@ -103,9 +103,30 @@ def test_sequences_are_counted_before_anything_is_encoded(
 def test_a_chat_may_go_on_from_its_last_message(intake: Intake) -> None:
     messages = [*CHAT, {"role": "assistant", "content": " I am "}]
     body = ChatRequest(messages=messages, continue_final_message=True)
-    assert intake.chat_text(body) == "user: hi\nassistant:  I am"
+    assert asyncio.run(intake.chat_text(body)) == "user: hi\nassistant:  I am"
     empty = ChatRequest(
         messages=[*CHAT, {"role": "assistant", "content": " "}], continue_final_message=True
     )
     with pytest.raises(ApiError, match="the last message is empty"):
-        intake.chat_text(empty)
+        asyncio.run(intake.chat_text(empty))
+
+
+def test_chats_are_rendered_in_a_thread_one_at_a_time(
+    intake: Intake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendering = threading.Lock()
+    threads: list[threading.Thread] = []
+
+    def apply_chat_template(_messages: Any, **_options: Any) -> str:
+        assert rendering.acquire(blocking=False)
+        threads.append(threading.current_thread())
+        rendering.release()
+        return "text"
+
+    async def render() -> list[str]:
+        bodies = [ChatRequest(messages=CHAT) for _ in range(20)]
+        return await asyncio.gather(*map(intake.chat_text, bodies))
+
+    monkeypatch.setattr(intake.tokenizer, "apply_chat_template", apply_chat_template)
+    assert asyncio.run(render()) == ["text"] * 20
+    assert threading.main_thread() not in threads

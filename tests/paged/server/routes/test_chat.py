@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
+from model_zoo.loading.chat_template import ChatTemplate
 from paged.sampling_params import SamplingParams
-from tests.helpers.live_server import CHAT, events_of
+from tests.helpers.live_server import CHAT, events_of, live_server
 from tests.helpers.tiny_llm import tiny_llm
 
 PATH = "/v1/chat/completions"
@@ -27,6 +31,42 @@ def _chunks(client: httpx.Client, **body: Any) -> list[Any]:
     *events, done = events_of(response)
     assert done == "[DONE]"
     return [json.loads(event) for event in events]
+
+
+def test_a_template_that_is_refused_tells_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "{{ 'x' * 10 ** 10 }}": "more work than making .*; send less, or name another template",
+        "{{ 'x'|center(10 ** 10) }}": "No filter named 'center'.*; name another",
+        "{{ raise_exception('roles must alternate') }}": "roles must alternate",
+    }
+    with live_server() as server:
+        for text, why in texts.items():
+            template = ChatTemplate(text, source="mine", special_tokens={})
+            monkeypatch.setattr(server.service.model.tokenizer, "_template", template)
+            for path in (PATH, "/tokenize"):
+                response = server.client.post(path, json={"messages": CHAT})
+                assert response.status_code == 400
+                assert re.search(f"mine.*{why}", response.json()["error"]["message"])
+
+
+def test_others_are_answered_while_a_chat_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def apply_chat_template(*_args: Any, **_options: Any) -> str:
+        begun.set()
+        assert goes_on.wait(60)
+        return "text"
+
+    with live_server() as server, ThreadPoolExecutor(1) as pool:
+        tokenizer = server.service.model.tokenizer
+        monkeypatch.setattr(tokenizer, "apply_chat_template", apply_chat_template)
+        chat = pool.submit(server.client.post, PATH, json={"messages": CHAT, **GREEDY})
+        assert begun.wait(60)
+        completion = server.client.post("/v1/completions", json={"prompt": "a", **GREEDY})
+        assert completion.status_code == 200
+        assert not chat.done()
+        goes_on.set()
+        assert chat.result().status_code == 200
 
 
 def test_an_answer_has_openais_form_and_the_librarys_text(client: httpx.Client) -> None:
