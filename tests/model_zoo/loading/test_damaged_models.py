@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,6 +24,14 @@ from tests.helpers.tokenizer_folder import write_folder
 many = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 DAMAGE = st.lists(
     st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1, max_size=4
+)
+
+GONE = "without the field"
+VALUES = st.sampled_from(
+    [
+        *(None, True, 0, -1, 0.5, 2**31, 2**63, 10**400, float("nan"), "", "x", "\ud800", "BPE"),
+        *([], [0], [[]], ["a", "b"], {}, {"type": "x"}),
+    ]
 )
 
 
@@ -97,3 +107,36 @@ def test_a_damaged_folder_is_read_or_refused(
         load(folder)
     finally:
         (folder / name).write_bytes(whole)
+
+
+def fields(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every object and list of a file with each key of it, or its first indices."""
+    if isinstance(value, dict | list):
+        keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
+        for key in keys[:20]:
+            yield value, key
+            yield from fields(value[key])
+
+
+@many
+@given(
+    name=st.sampled_from(("config.json", "tokenizer.json", "tokenizer_config.json")),
+    place=st.floats(0, 1, exclude_max=True),
+    value=VALUES | st.just(GONE),
+)
+def test_a_field_of_another_kind_is_read_or_refused(
+    folder: Path, name: str, place: float, value: object
+) -> None:
+    whole = (folder / name).read_text()
+    content = json.loads(whole)
+    found = list(fields(content))
+    owner, key = found[int(place * len(found))]
+    if value == GONE:
+        del owner[key]
+    else:
+        owner[key] = value
+    try:
+        (folder / name).write_text(json.dumps(content))
+        load(folder)
+    finally:
+        (folder / name).write_text(whole)
