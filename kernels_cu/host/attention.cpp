@@ -150,7 +150,9 @@ private:
 
     void fold_tiles(const std::vector<Partial>& partials) const {
         for (const RowBlock& block : blocks_) {
-            const int64_t chunk = chunk_of(num_threads_, block.all_rows(), 1);
+            const int64_t num_floats = (block.last_tile() - block.first_tile()) * width_;
+            const int64_t least = items_of(kLeastChunkBytes, num_floats * int64_t{sizeof(float)});
+            const int64_t chunk = chunk_of(num_threads_, block.all_rows(), least);
             parallel_for(num_threads_, block.all_rows(), chunk, [&](int64_t row, int64_t end) {
                 const std::unique_ptr<float[]> values(new float[static_cast<size_t>(width_)]);
                 for (; row < end; ++row) {
