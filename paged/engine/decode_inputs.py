@@ -31,7 +31,8 @@ class DecodeInputs:
     def __init__(
         self, *, max_rows: int, max_blocks_per_row: int, num_groups: int, device: torch.device
     ) -> None:
-        self._tokens = StepBuffer((max_rows,), torch.int32, device)
+        # as embeddings read them: a recording would convert them at each step
+        self._tokens = StepBuffer((max_rows,), torch.int64, device)
         self._positions = StepBuffer((max_rows,), torch.int64, device)
         self._query_start = StepBuffer((max_rows + 1,), torch.int32, device)
         self._seq_lens = StepBuffer((max_rows,), torch.int32, device)

@@ -115,11 +115,13 @@ def top_ids(logits: torch.Tensor, count: int) -> torch.Tensor:
 
 def check_best(best: torch.Tensor) -> None:
     """Raise BadLogits unless the best logit of each row, best[N], is finite."""
-    is_bad = ~best.isfinite()
-    if bool(is_bad.any()):
+    # by numpy, for torch takes a tenth of a millisecond for the few numbers of a step
+    values: npt.NDArray[np.float32] = best.cpu().numpy()  # pyright: ignore[reportUnknownMemberType]
+    is_bad = ~np.isfinite(values)
+    if is_bad.any():
         raise BadLogits(
-            f"expected a finite best logit in each row, got {best[is_bad][0].item()} in row"
-            f" {int(is_bad.nonzero()[0])} of {len(best)}; weights or a kernel are broken"
+            f"expected a finite best logit in each row, got {values[is_bad][0]} in row"
+            f" {is_bad.argmax()} of {len(values)}; weights or a kernel are broken"
         )
 
 
