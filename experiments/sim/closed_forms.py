@@ -1,4 +1,4 @@
-"""What theory says a saturated pool holds, to test runs against and to size them.
+"""What theory says a saturated pool holds, to size runs and to test them against.
 
 A request stays for as many steps as it has output tokens, so what one sees at a random
 instant is biased towards long outputs: every mean here is weighted by output length o.
@@ -9,20 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from paged.types import IndexArray
-
-
-def max_batch(capacity_slots: int, max_model_len: int) -> int:
-    """Count the requests that fit when each reserves the longest length."""
-    return capacity_slots // max_model_len
-
-
-def reserved_fill(prompt_tokens: IndexArray, output_tokens: IndexArray) -> float:
-    """Share of an exact reservation that holds tokens: E[o(p + o/2)] / E[o(p + o)].
-
-    No allocator that reserves the final length at the start can do better.
-    """
-    p, o = prompt_tokens.astype(np.float64), output_tokens.astype(np.float64)
-    return float(np.sum(o * (p + o / 2)) / np.sum(o * (p + o)))
 
 
 def resident_tokens(prompt_tokens: IndexArray, output_tokens: IndexArray) -> float:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from paged.errors import ConfigError, KernelSourceError
-
-if TYPE_CHECKING:
-    from paged.kernel.choice import Choices
 
 
 def add_kernel_option(parser: ArgumentParser) -> None:
@@ -55,14 +50,3 @@ def chosen_kernels(arguments: Namespace) -> dict[str, str]:
         if chosen.setdefault(op, variant) != variant:
             raise ConfigError(f"--kernel names two kernels of {op}: {chosen[op]} and {variant}")
     return chosen
-
-
-def using_kernels(arguments: Namespace) -> AbstractContextManager[Choices]:
-    """Serve operations by the kernels of the command line inside the block.
-
-    Raises: ConfigError where it names two of one operation.
-    """
-    from paged.kernel.choice import use_kernel
-
-    variants: dict[str, Any] = {**chosen_kernels(arguments)}
-    return use_kernel(**variants)

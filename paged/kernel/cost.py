@@ -42,8 +42,3 @@ class Roofline:
     def least_s(self, work: Work) -> float:
         """Return the least time for some work: what is slower of moving and computing."""
         return max(work.bytes / self.bytes_per_s, work.flops / self.flops_per_s)
-
-    @property
-    def ridge_flops_per_byte(self) -> float:
-        """Work with less arithmetic per byte than this is bound by memory."""
-        return self.flops_per_s / self.bytes_per_s

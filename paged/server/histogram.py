@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
 
 SECONDS = tuple(digit * 10.0**power for power in range(-4, 3) for digit in (1, 2, 5))
 """Bounds of buckets from 0.1 ms to 500 s."""
@@ -58,15 +55,9 @@ class Histogram:
         self._recent: deque[float] = deque(maxlen=_NUM_RECENT)
         self._pending: list[float] = []
 
-    def add(self, values: FloatArray) -> None:
+    def add(self, *values: float) -> None:
         """Count values. A value that equals a bound belongs below it."""
-        self._pending.extend(values.tolist())
-        if len(self._pending) >= _NUM_PENDING:
-            self._count_pending()
-
-    def add_one(self, value: float) -> None:
-        """Count one value."""
-        self._pending.append(value)
+        self._pending.extend(values)
         if len(self._pending) >= _NUM_PENDING:
             self._count_pending()
 

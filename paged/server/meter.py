@@ -6,13 +6,16 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from paged.allocator.base import BlockMoves
 from paged.scheduler.batch import Admitted, Batch, Finished, StepResult
 from paged.scheduler.request import FinishReason, Request
 from paged.scheduler.scheduler import Scheduler
-from paged.server.histogram import SECONDS, TOKENS, FloatArray, Histogram, HistogramState
+from paged.server.histogram import SECONDS, TOKENS, Histogram, HistogramState
 from paged.types import BoolArray, IndexArray
+
+FloatArray = npt.NDArray[np.float64]
 
 _NUM_COPIES = 64
 
@@ -121,8 +124,8 @@ class StepMeter:
         for admitted in batch.admitted:
             self._admit(admitted, start_s)
         self._count(batch)
-        self.histograms["step_s"].add_one(result.duration_s)
-        self.histograms["step_tokens"].add_one(batch.num_tokens)
+        self.histograms["step_s"].add(result.duration_s)
+        self.histograms["step_tokens"].add(batch.num_tokens)
         if batch.num_drawn:
             self._draw(batch.rows[batch.num_samples > 0], now_s)
 
@@ -144,7 +147,7 @@ class StepMeter:
         if life is None:
             life = _Life(request, now_s, len(admitted.sequence_indices))
             self._lives[request.request_id] = life
-            self.histograms["queue_time_s"].add_one(max(0.0, now_s - request.arrival_s))
+            self.histograms["queue_time_s"].add(max(0.0, now_s - request.arrival_s))
             if self._has_prefix_cache:
                 self.counts.prefix_queries += request.num_prompt_tokens
             self.counts.prefix_hits += admitted.num_cached_tokens
@@ -171,7 +174,7 @@ class StepMeter:
             for row in rows[is_first].tolist():
                 self._draw_first(row, now_s)
             last_s = last_s[~is_first]
-        self.histograms["inter_token_latency_s"].add(now_s - last_s)
+        self.histograms["inter_token_latency_s"].add(*(now_s - last_s).tolist())
         self._last_token_s[rows] = now_s
 
     def _draw_first(self, row: int, now_s: float) -> None:
@@ -181,9 +184,9 @@ class StepMeter:
         life.first_token_s = now_s
         self._last_token_s[life.rows] = now_s
         self.counts.prompt_tokens += life.request.num_prompt_tokens
-        self.histograms["prefill_time_s"].add_one(now_s - life.admitted_s)
+        self.histograms["prefill_time_s"].add(now_s - life.admitted_s)
         waited_s = max(0.0, now_s - life.request.arrival_s)
-        self.histograms["time_to_first_token_s"].add_one(waited_s)
+        self.histograms["time_to_first_token_s"].add(waited_s)
 
     def on_finished(self, finished: Finished, *, now_s: float) -> None:
         """Count the end of a sequence, and of its request with the last of them."""
@@ -197,17 +200,17 @@ class StepMeter:
             del self._lives[finished.request.request_id]
         if finished.reason in (FinishReason.ABORT, FinishReason.ERROR):
             return
-        self.histograms["generation_tokens"].add_one(finished.num_new_tokens)
+        self.histograms["generation_tokens"].add(finished.num_new_tokens)
         if life.num_left <= 0:
             self._end(life, now_s)
 
     def _end(self, life: _Life, now_s: float) -> None:
         request = life.request
-        self.histograms["prompt_tokens"].add_one(request.num_prompt_tokens)
-        self.histograms["e2e_latency_s"].add_one(max(0.0, now_s - request.arrival_s))
-        self.histograms["inference_time_s"].add_one(now_s - life.admitted_s)
+        self.histograms["prompt_tokens"].add(request.num_prompt_tokens)
+        self.histograms["e2e_latency_s"].add(max(0.0, now_s - request.arrival_s))
+        self.histograms["inference_time_s"].add(now_s - life.admitted_s)
         if life.first_token_s is not None:
-            self.histograms["decode_time_s"].add_one(now_s - life.first_token_s)
+            self.histograms["decode_time_s"].add(now_s - life.first_token_s)
 
 
 def _copies_of(moves: BlockMoves, step: int) -> list[Copy]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from model_zoo.params import tensors, tree_map
+from model_zoo.params import tensors
 from paged.engine.difference import Tolerance
 from paged.engine.llm_config import LLMConfig
 from paged.engine.loaded_model import LoadedModel
@@ -47,12 +46,10 @@ def compared(
 def with_wrong_weight(leaf: str) -> LoadedModel:
     """Return the tiny model with one tensor of its tree changed, such as `layers.1.down`."""
     model = tiny_model()
-    (target,) = (tensor for path, tensor in tensors(model.params) if path in (leaf, f"{leaf}.data"))
-
-    def changed(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor * 1.25 if tensor is target else tensor
-
-    return replace(model, params=tree_map(changed, model.params))
+    params = deepcopy(model.params)
+    (target,) = (tensor for path, tensor in tensors(params) if path in (leaf, f"{leaf}.data"))
+    target.mul_(1.25)
+    return replace(model, params=params)
 
 
 def wrong_kernel(folder: Path, shipped: str, old: str, new: str) -> str:

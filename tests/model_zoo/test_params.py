@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from model_zoo.init import random_params
-from model_zoo.params import num_bytes, tensors, tree_map
+from model_zoo.params import num_bytes, tensors
 from model_zoo.tiny import CONFIG
 
 
@@ -39,20 +39,3 @@ def test_shared_memory_counts_once() -> None:
 def test_what_lies_beside_a_tensor_does_not_count() -> None:
     chunk = torch.zeros(1000)
     assert num_bytes((chunk[:10], chunk[100:105])) == 4 * 15
-
-
-def test_a_mapped_tree_has_the_results_in_place() -> None:
-    params = random_params(replace(CONFIG, tie_embeddings=True, qkv_bias=True))
-    before = dict(tensors(params))
-    doubled = tree_map(lambda tensor: 2 * tensor, params)
-    after = dict(tensors(doubled))
-    assert before.keys() == after.keys()
-    for path, tensor in before.items():
-        torch.testing.assert_close(after[path], 2 * tensor)
-    assert doubled.layers[0].q_norm is None
-    assert type(doubled.layers) is tuple
-
-
-def test_a_shared_tensor_stays_shared() -> None:
-    params = tree_map(torch.clone, random_params(replace(CONFIG, tie_embeddings=True)))
-    assert params.lm_head.data is params.embedding.data

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-
 from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.binding import bind
 from paged.kernel.call import backend_for, kernel_call, kernel_for
@@ -99,8 +97,3 @@ def _changed_operand(op: str, problem: Problem, copy: Problem) -> str | None:
 def operand_bytes(problem: Problem) -> int:
     """Return the bytes of a call's operands."""
     return sum(t.numel() * t.element_size() for t in problem.operands if t is not None)
-
-
-def device_of(problem: Problem) -> torch.device:
-    """Return where a problem's operands are."""
-    return next(t.device for t in problem.operands if t is not None)

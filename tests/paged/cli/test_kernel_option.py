@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from paged.cli.kernel_option import add_kernel_option, chosen_kernels, using_kernels
+from paged.cli.kernel_option import add_kernel_option, chosen_kernels
 from paged.cli.main import main
 from paged.cli.parser import OneLineParser
 from paged.errors import ConfigError
-from paged.kernel.choice import current_choices
 
 FILE = "// paged: op copy_blocks\n// paged: launch f grid(1) block(1)\n"
 
@@ -22,7 +21,7 @@ def parsed(*arguments: str) -> Namespace:
     return parser.parse_args(arguments)
 
 
-def test_kernels_are_in_force_inside_the_block(
+def test_kernels_are_named_by_variant_or_by_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -36,9 +35,7 @@ def test_kernels_are_in_force_inside_the_block(
         "copy_blocks": str(tmp_path / "mine.cu"),
         "write_kv": "reference",
     }
-    with using_kernels(arguments):
-        assert current_choices().variants == expected
-    assert current_choices().variants == {}
+    assert chosen_kernels(arguments) == expected
 
 
 def test_a_file_says_itself_what_it_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +47,6 @@ def test_a_file_says_itself_what_it_serves(tmp_path: Path, monkeypatch: pytest.M
 
 def test_without_the_option_nothing_is_chosen() -> None:
     assert chosen_kernels(parsed()) == {}
-    with using_kernels(parsed()):
-        assert current_choices().variants == {}
 
 
 def test_one_operation_has_one_kernel() -> None:

@@ -49,6 +49,5 @@ def test_a_function_of_the_operands() -> None:
 
 def test_roofline() -> None:
     roofline = Roofline(bytes_per_s=100.0, flops_per_s=1000.0)
-    assert roofline.ridge_flops_per_byte == 10
     assert roofline.least_s(Work(bytes=50, flops=100)) == 0.5
     assert roofline.least_s(Work(bytes=50, flops=1000)) == 1.0

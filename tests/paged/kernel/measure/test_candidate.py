@@ -9,7 +9,6 @@ from paged.kernel.backends.interpret import InterpretConfig
 from paged.kernel.measure.candidate import (
     Candidate,
     Unserved,
-    device_of,
     fault_of,
     kernel_candidate,
     operand_bytes,
@@ -83,4 +82,3 @@ def test_operands_are_counted() -> None:
     # query, pool of 1 + 2 + 1 blocks of 16, tables, lengths, starts
     pool_bytes = 4 * 2 * 2 * 16 * 16 * 4
     assert operand_bytes(problem) == 3 * 6 * 16 * 4 + pool_bytes + 3 * 2 * 4 + 3 * 4 + 4 * 4
-    assert device_of(problem) == CPU
