@@ -52,7 +52,7 @@ def copies(make: Callable[[], torch.Tensor]) -> list[torch.Tensor]:
     return [first, *(first.clone() for _ in range(ceil(CACHE_BYTES / first.nbytes)))]
 
 
-@pytest.mark.parametrize("num_rows", [1, 4, 8, 16, 32, 256])
+@pytest.mark.parametrize("num_rows", [1, 2, 4, 8, 12, 16, 24, 32, 256])
 @pytest.mark.parametrize("dtype", ["bfloat16", "int8", "float32"])
 def test_linear(
     dtype: WeightType, num_rows: int, benchmark: BenchmarkFixture, collected: Collected

@@ -13,6 +13,8 @@ namespace paged_host {
 namespace {
 
 constexpr int64_t kGroupBytes = 1 << 18;
+// Weights that are asked for ahead of their use leave most of the L2 cache to rows.
+constexpr int64_t kMostAheadBytes = 1 << 17;
 constexpr int64_t kLeastGroup = 4 * kMaxRows;
 constexpr int64_t kMostGroup = 10 * kMaxRows;
 
@@ -62,18 +64,21 @@ private:
         const int64_t num_blocks = ceil_div(num_rows, kMaxRows);
         const int64_t tile_stride = num_inputs_ * kTile;
         const Element* weights = static_cast<const Element*>(a_.tiles) + tile * tile_stride;
-        const bool has_next = (tile + 2 * num_tiles) * kTile <= a_.out_features;
-        const int64_t to_next = num_blocks == 1 && has_next ? num_tiles * tile_stride : 0;
+        const int64_t to_ahead = ahead_of(num_tiles);
         for (int64_t k = 0; k < num_inputs_; k += kPanelInputs) {
             const int64_t rest = num_inputs_ - k;
             const int64_t num_inputs = rest < kPanelInputs ? rest : kPanelInputs;
+            const Element* panel = weights + k * kTile;
+            // each block asks for its share: all of it at once would hold up the first
+            const auto* ahead = reinterpret_cast<const char*>(panel + to_ahead);
+            const int64_t step = kUnitBytes<Weights> / num_blocks;
+            const int64_t share = num_inputs / kUnitInputs<Weights> * step;
             for (int64_t block = 0; block < num_blocks; ++block) {
-                if (num_blocks > 1) prefetch_next(weights + k * kTile, block, num_blocks);
                 const int64_t begin = num_rows * block / num_blocks;
                 const int64_t end = num_rows * (block + 1) / num_blocks;
                 adder<Weights>(static_cast<int>(end - begin), num_tiles)(
-                    rows_from(first + begin, k), weights + k * kTile, tile_stride, num_inputs,
-                    sums + begin * width, to_next);
+                    rows_from(first + begin, k), panel, tile_stride, num_inputs,
+                    sums + begin * width, {ahead + block * share, step});
             }
         }
         for (int64_t row = 0; row < num_rows; ++row) {
@@ -90,15 +95,12 @@ private:
                            x_.scale_stride};
     }
 
-    // Brings a block's share of the panel after this one into the L2 cache.
-    static void prefetch_next(const Element* panel, int64_t block, int64_t num_blocks) {
-        constexpr int64_t kPanel = kPanelInputs * kTile;
-        constexpr int64_t kNumLines = kPanel * int64_t{sizeof(Element)} / kCacheLineBytes;
-        const char* next = reinterpret_cast<const char*>(panel + kPanel);
-        const int64_t end = kNumLines * (block + 1) / num_blocks;
-        for (int64_t line = kNumLines * block / num_blocks; line < end; ++line) {
-            __builtin_prefetch(next + line * kCacheLineBytes, 0, 2);
-        }
+    // How far after weights those lie that are asked for beside them: a whole item if so much
+    // may wait in the L2 cache, for panels at its end and its begin differ in length; else a panel.
+    int64_t ahead_of(int num_tiles) const {
+        const int64_t item = num_tiles * num_inputs_ * kTile;
+        const bool may_wait = item * int64_t{sizeof(Element)} <= kMostAheadBytes;
+        return may_wait ? item : kPanelInputs * kTile;
     }
 
     void finish(int64_t tile, float* sums, float* row) const {

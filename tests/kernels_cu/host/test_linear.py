@@ -19,8 +19,9 @@ from tests.helpers.rounded_rows import rounded_rows
 DTYPES: tuple[WeightType, ...] = ("bfloat16", "float32", "int8")
 # Around a tile (8, 16 or 32 outputs), several of them, and the panel of 256 inputs.
 SHAPES = ((1, 1), (7, 3), (8, 40), (17, 255), (31, 256), (33, 257), (64, 5), (70, 600), (129, 16))
-# Around a block (6 or 12 rows), a group (24 to 60, or 48 to 120), and several of them.
-NUM_ROWS = (*range(14), 23, 24, 25, 47, 49, 60, 61, 70, 121, 130)
+# Every split into blocks (of up to 6 or 12 rows) of a step, around a group (24 to 60, or 48 to
+# 120), and several of them.
+NUM_ROWS = (*range(34), 47, 49, 60, 61, 70, 121, 130)
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES)
 
