@@ -62,7 +62,7 @@ class Traffic:
         config = LLMConfig(model="tiny", num_gpu_blocks_override=num_blocks, **options)
         model = tiny_model_with(windows=windows)
         self.engine: Engine = make_engine(config, model, on_failure=self._on_failure)
-        self.engine.observers = (self.log,)
+        self.engine.observers = (*self.engine.observers, self.log)
         self.frontend = Frontend(self.engine, tiny_model().tokenizer)
         self._maker = RequestMaker(
             tiny_model().tokenizer, vocab_size=258, max_model_len=MAX_MODEL_LEN, seed=seed
