@@ -22,9 +22,9 @@
 namespace paged_host {
 namespace {
 
-// About 5 us, which is less than it takes to sleep and be woken.
+// About 4 us, which is less than it takes to sleep and be woken.
 constexpr int kSpins = 128;
-// Then about 15 us more in which whoever else is ready to run goes first: what a model computes on one
+// Then about 20 us more in which whoever else is ready to run goes first: what a model computes on one
 // thread between two loops, attention of one row at most, is over by then.
 constexpr int kYields = 16, kSpinsOfYield = 16;
 constexpr uint32_t kOpen = 1u << 31;

@@ -41,6 +41,14 @@ float multiply_pairs(int64_t num_rounds) {
     return static_cast<float>(total[0]);
 }
 
+// Has each thread multiply; an item leaves one sum.
+template <float (*kMultiply)(int64_t)>
+void on_each_thread(int64_t num_rounds, float* sums, int num_threads) {
+    parallel_for(num_threads, num_threads, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) sums[i] = kMultiply(num_rounds);
+    });
+}
+
 float read(const char* from, int64_t num_bytes) {
     Vec sums[kVectorsAtOnce]{};
     constexpr int64_t kStride = kVectorsAtOnce * static_cast<int64_t>(sizeof(Vec));
@@ -60,17 +68,13 @@ float read(const char* from, int64_t num_bytes) {
 // Computes num_threads * num_rounds * kChains fused multiply-adds of vectors: 2 * lanes flops each.
 PAGED_EXPORT void paged_host_probe_flops(int64_t num_rounds, float* sums, int num_threads) {
     using namespace paged_host;
-    parallel_for(num_threads, num_threads, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) sums[i] = multiply(num_rounds);
-    });
+    on_each_thread<multiply>(num_rounds, sums, num_threads);
 }
 
 // As many vectors of products of integers, two in each lane: 4 * lanes operations each.
 PAGED_EXPORT void paged_host_probe_pairs(int64_t num_rounds, float* sums, int num_threads) {
     using namespace paged_host;
-    parallel_for(num_threads, num_threads, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) sums[i] = multiply_pairs(num_rounds);
-    });
+    on_each_thread<multiply_pairs>(num_rounds, sums, num_threads);
 }
 
 // Reads the blocks that a table lists, block_bytes each, as threads would read keys and values; a
