@@ -16,9 +16,10 @@ constexpr unsigned kFullMask = 0xffffffffu;
 struct Site {
     const char* file;
     int line;
+    int column;  // in bytes, from 1; 0 where it is not known
 
     static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-        return Site{file, line};
+        return Site{file, line, 0};
     }
 };
 

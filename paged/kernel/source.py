@@ -119,6 +119,13 @@ class KernelSource:
         """The text and those of all headers."""
         return (self.text, *self.headers.values())
 
+    def text_of(self, file: str) -> str | None:
+        """Return the text that a compiler calls by this name; None for one that is not ours."""
+        if file == self.label:
+            return self.text
+        names = self.headers
+        return next((names[n] for n in names if file == n or file.endswith(f"/{n}")), None)
+
     @property
     def files(self) -> tuple[Path, ...]:
         """The source's file and its headers: when one changes, so does the program."""

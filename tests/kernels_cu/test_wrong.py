@@ -62,6 +62,18 @@ def test_the_fault_is_named_with_its_kind_and_line(name: str) -> None:
         assert (str(kernel.path), kernel.line) in named, text
 
 
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("past_a_static_array", "index 64 is outside of low, an array of type 'float [64]'"),
+        ("past_its_own_array", "index 4 is outside of sums, an array of type 'float [4]'"),
+    ],
+)
+def test_an_index_names_the_array_that_it_leaves(name: str, array: str) -> None:
+    (found,) = findings_of(WRONG[name])
+    assert found.message == array
+
+
 def test_a_fault_in_a_function_tells_the_line_of_the_kernel() -> None:
     kernel = WRONG["wrong_index_for_a_function"]
     (line,) = (

@@ -79,6 +79,7 @@ static void record_arguments(Site site, const char* format, va_list arguments) {
         record_callers(report);
     } else {
         report.line = site.line;
+        report.column = site.column;
         snprintf(report.file, sizeof report.file, "%s", site.file);
     }
     report.is_claimed.store(kFilled);

@@ -39,7 +39,8 @@ struct Report {
     uint32_t block[3];
     uint32_t thread[3];
     uint32_t num_frames;
-    int32_t line;  // 0: not known, see frames
+    int32_t line;    // 0: not known, see frames
+    int32_t column;  // likewise
     uint64_t frames[kMaxFrames];  // from the library's load address, the innermost first
     char file[kMaxFileBytes];
     char text[kMaxTextBytes];

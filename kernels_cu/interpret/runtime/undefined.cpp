@@ -35,7 +35,8 @@ struct AlignmentData {
 };
 
 Site site_of(const Location& location) {
-    return Site{location.file, static_cast<int>(location.line)};
+    return Site{location.file, static_cast<int>(location.line),
+                static_cast<int>(location.column)};
 }
 
 }  // namespace
@@ -45,14 +46,15 @@ Site site_of(const Location& location) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-void __ubsan_handle_out_of_bounds(const paged_interpret::BoundsData* data, uint64_t index) {
+[[noreturn]] void __ubsan_handle_out_of_bounds_abort(const paged_interpret::BoundsData* data,
+                                                     uint64_t index) {
     paged_interpret::fail_format(paged_interpret::site_of(data->location),
                                  "index %lld is outside of an array of type %s",
                                  static_cast<long long>(index), data->array->name);
 }
 
-void __ubsan_handle_type_mismatch_v1(const paged_interpret::AlignmentData* data,
-                                     uint64_t address) {
+[[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(
+    const paged_interpret::AlignmentData* data, uint64_t address) {
     paged_interpret::fail_format(
         paged_interpret::site_of(data->location),
         "misaligned access: address %#llx of a %s is no multiple of %u",

@@ -15,6 +15,7 @@ from paged.kernel.backends.failure_text import (
     STRAY_WRITE,
     Failure,
 )
+from paged.kernel.backends.indexed_array import indexed_array
 from paged.kernel.backends.kernel_library import GUARD, KernelLibrary
 from paged.kernel.backends.launch_memory import Extent, LaunchMemory
 from paged.kernel.backends.symbolizer import SourceLine
@@ -108,7 +109,18 @@ class FindingReader:
             thread=_triple(report.thread) if report.has_lane else None,
         )
         kind = self._failure_kind(report)
+        message = self._with_array(report, message)
         return Finding(kind=kind, kernel=self.request.entry, message=message, place=place)
+
+    def _with_array(self, report: structures.Report, message: str) -> str:
+        """Name the array that an index is outside of, where the source shows which."""
+        text = self.library.source.text_of(report.file.decode(errors="replace"))
+        if text is None or report.column == 0:
+            return message
+        array = indexed_array(text, report.line, report.column)
+        if array is None:
+            return message
+        return message.replace(" outside of an array ", f" outside of {array}, an array ", 1)
 
     def _kind(self, found: structures.Finding) -> Kind:
         is_operand = found.space == OPERAND

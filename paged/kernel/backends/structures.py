@@ -155,6 +155,7 @@ class Report(Structure):
         ("thread", c_uint32 * 3),
         ("num_frames", c_uint32),
         ("line", c_int32),
+        ("column", c_int32),
         ("frames", c_uint64 * MAX_FRAMES),
         ("file", c_char * 512),
         ("text", c_char * 4096),
