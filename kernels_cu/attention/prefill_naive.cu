@@ -141,9 +141,10 @@ __global__ void __launch_bounds__(paged::kThreads, paged::kMinBlocks)
     for (int i = 0; i < kLaneColumns; ++i) outputs[i] *= factor;
 #pragma unroll 4
     for (int key = 0; key < TILE_KEYS; ++key) {
+      const float weight = weights[key];
       const float* value = tile_rows + key * kPitch + lane;
       for (int i = 0; i < kLaneColumns; ++i) {
-        outputs[i] = fmaf(weights[key], value[i * kLanes], outputs[i]);
+        outputs[i] = fmaf(weight, value[i * kLanes], outputs[i]);
       }
     }
   }

@@ -36,7 +36,15 @@ void Ordering::begin_block(uint32_t block, unsigned num_threads) {
     block_ = block;
     num_threads_ = num_threads;
     begin_anew();
+    begin_ = floor_;
+    begins_.push_back(Begin{begin_, block});
     lanes_.assign(has_fences_ ? num_threads : 0, LaneView{});
+}
+
+uint32_t Ordering::block_of(const Record& record) const {
+    const auto is_before = [](const Begin& begin, uint32_t stamp) { return begin.stamp < stamp; };
+    const auto next = std::lower_bound(begins_.begin(), begins_.end(), record.stamp, is_before);
+    return std::prev(next)->block;
 }
 
 // All accesses so far are ordered before what follows in the block.
@@ -141,7 +149,7 @@ bool Ordering::is_met(const Record& record, unsigned thread) const {
 
 bool Ordering::is_seen(const Record& record, unsigned thread) const {
     if (!has_fences_ || lanes_[thread].seen == nullptr) return false;
-    const auto found = lanes_[thread].seen->find(record.block);
+    const auto found = lanes_[thread].seen->find(block_of(record));
     return found != lanes_[thread].seen->end() && record.stamp <= (*found->second)[record.thread];
 }
 

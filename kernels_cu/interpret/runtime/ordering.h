@@ -22,6 +22,10 @@ using Stamps = std::vector<uint32_t>;
 using View = std::map<uint32_t, std::shared_ptr<const Stamps>>;
 using SharedView = std::shared_ptr<const View>;
 
+inline unsigned current_thread() {
+    return current_lane->warp_index * kWarpSize + current_lane->lane_index;
+}
+
 class Ordering {
 public:
     void begin_block(uint32_t block, unsigned num_threads);
@@ -35,10 +39,16 @@ public:
 
     uint32_t now() const { return now_; }
     uint32_t block() const { return block_; }
+    // The block that made an access, and whether it is the one that runs.
+    uint32_t block_of(const Record& record) const;
+    bool is_of_this_block(const Record& record) const { return record.stamp > begin_; }
     // A number above 0 for the time since the last barrier of the block, or fence of any thread;
-    // and for that since a warp's own last barrier too, another for each warp.
+    // and for that since a warp's own last barrier too, another for each warp, and each thread.
     uint64_t period() const { return period_; }
     uint64_t period_of(unsigned warp) const { return warp_periods_[warp]; }
+    uint64_t period_of_thread(unsigned thread) const {
+        return warp_periods_[thread / kWarpSize] + kMaxWarps + 1 + thread;
+    }
     // The last barriers that a thread has passed: its warp's with the rest of the warp, the block's
     // with all others.
     struct Floors {
@@ -63,7 +73,7 @@ public:
     }
     // The same for memory that blocks share.
     bool is_ordered_in_grid(const Record& record, unsigned thread) const {
-        if (record.block == block_) return is_ordered(record, thread);
+        if (is_of_this_block(record)) return is_ordered(record, thread);
         return !is_simple_ && is_seen(record, thread);
     }
 
@@ -75,7 +85,13 @@ private:
         SharedView fenced_in_block;  // the same, if it is one on shared memory
     };
 
-    static constexpr uint64_t kPeriodsPerStamp = kMaxWarps + 1;  // of each warp, and of all
+    struct Begin {
+        uint32_t stamp;  // all accesses of the block have later ones
+        uint32_t block;
+    };
+
+    // Of each warp, of all, and of each thread, whose numbers begin at its warp's.
+    static constexpr uint64_t kPeriodsPerStamp = kMaxWarps + 1 + kMaxBlockThreads + kMaxWarps;
 
     void begin_anew();
     void begin_period(uint32_t stamp);
@@ -91,6 +107,8 @@ private:
 
     uint32_t now_ = 1;
     uint32_t block_ = 0;
+    uint32_t begin_ = 0;         // stamp before the block's first access
+    std::vector<Begin> begins_;  // of the blocks so far
     unsigned num_threads_ = 0;
     uint32_t floor_ = 0;  // stamp of the last barrier of the block
     uint32_t warp_floors_[kMaxWarps] = {};

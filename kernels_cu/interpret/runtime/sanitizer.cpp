@@ -30,7 +30,6 @@ Sanitizer::Sanitizer(const Request& request, const Tables& tables)
 
 void Sanitizer::begin_block(uint64_t index, unsigned num_threads, const SharedMemory& shared) {
     ordering_.begin_block(static_cast<uint32_t>(index), num_threads);
-    ++block_serial_;
     shared_begin_ = reinterpret_cast<uint64_t>(shared.begin());
     shared_bytes_ = request_.module->tls_bytes;
     dynamic_begin_ = shared.dynamic() == nullptr ? shared_begin_ + shared_bytes_
@@ -142,7 +141,7 @@ void Sanitizer::report(FindingKind kind, const Spot& spot, const Record* other,
     finding.has_other = other != nullptr;
     if (other != nullptr) {
         finding.is_other_write = is_other_write;
-        finding.other = Actor{other->block, other->thread};
+        finding.other = Actor{ordering_.block_of(*other), other->thread};
         finding.other_frame = other->place;
     }
     ++findings_.num_findings;

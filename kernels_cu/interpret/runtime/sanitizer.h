@@ -18,10 +18,6 @@
 
 namespace paged_interpret {
 
-inline unsigned current_thread() {
-    return current_lane->warp_index * kWarpSize + current_lane->lane_index;
-}
-
 class Sanitizer {
 public:
     Sanitizer(const Request& request, const Tables& tables);
@@ -49,11 +45,10 @@ private:
     };
 
     // Not inlined, so that a settled read needs no room on the stack.
-    __attribute__((noinline)) void read_shared(uint64_t address, uint64_t num_bytes,
-                                               const void* place);
+    template <bool is_write>
+    __attribute__((noinline)) void access_shared(uint64_t address, uint64_t num_bytes,
+                                                 const void* place);
     __attribute__((noinline)) void read_operand(uint64_t address, uint64_t num_bytes,
-                                                const void* place);
-    __attribute__((noinline)) void write_shared(uint64_t address, uint64_t num_bytes,
                                                 const void* place);
     // Whole words of shared memory, where all is right: remembers the access. Return false where
     // it must be judged.
@@ -62,7 +57,7 @@ private:
     Record record_of(const void* place, uint8_t mask, bool is_atomic) const {
         const auto frame = static_cast<uint32_t>(frame_of(place));
         const auto thread = static_cast<uint16_t>(current_thread());
-        return Record{ordering_.now(), ordering_.block(), frame, thread, mask, is_atomic};
+        return Record{ordering_.now(), frame, thread, mask, is_atomic};
     }
     // An address in the kernel's library: that of a call's return may be the next line's.
     uint64_t frame_of(const void* place) const {
@@ -106,7 +101,6 @@ private:
     Ordering ordering_;
     uint64_t shared_begin_ = 0, shared_bytes_ = 0;
     uint64_t dynamic_begin_ = 0;  // an address; the end of shared memory where the kernel has none
-    uint32_t block_serial_ = 0;
     Shadow shared_shadow_;
     SettledWords settled_;  // by offset in shared memory
     std::unordered_set<uint64_t> reported_;
@@ -115,7 +109,8 @@ private:
 inline void Sanitizer::see_read(uint64_t address, uint64_t num_bytes, const void* place) {
     const uint64_t offset = address - shared_begin_;
     if (offset < shared_bytes_) {
-        if (!settled_.hold(offset, num_bytes, ordering_)) read_shared(address, num_bytes, place);
+        if (settled_.hold(offset, num_bytes, ordering_)) return;
+        access_shared<false>(address, num_bytes, place);
     } else if (operands_.is_near(address)) {
         read_operand(address, num_bytes, place);
     }
@@ -123,7 +118,7 @@ inline void Sanitizer::see_read(uint64_t address, uint64_t num_bytes, const void
 
 inline void Sanitizer::see_write(uint64_t address, uint64_t num_bytes, const void* place) {
     if (is_shared(address)) {
-        write_shared(address, num_bytes, place);
+        access_shared<true>(address, num_bytes, place);
     } else if (operands_.is_near(address)) {
         see_operand(MemoryAccess{address, num_bytes, false, true, place});
     }
@@ -133,7 +128,7 @@ inline void Sanitizer::see_write(uint64_t address, uint64_t num_bytes, const voi
 // thread than one of them, and meets one of them at a barrier of the block only.
 inline void Sanitizer::remember_read(Cell& cell, const Record& own, bool is_shared) const {
     for (Record& read : cell.reads) {
-        const bool is_own = read.thread == own.thread && read.block == own.block;
+        const bool is_own = read.thread == own.thread && ordering_.is_of_this_block(read);
         if (read.mask != 0 && !is_own && !is_ordered(read, own.thread, is_shared)) continue;
         const uint8_t before = is_own && read.stamp == own.stamp ? read.mask : 0;
         read = own;

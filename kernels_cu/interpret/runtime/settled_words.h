@@ -1,6 +1,6 @@
 // Words of shared memory whose reads are right and need not be remembered, for others have read
 // them since the last synchronisation: by any warp, until the block's next, or by one, until its
-// own next.
+// own next. What one thread has read, it may read again until then.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ public:
     bool hold(uint64_t offset, uint64_t num_bytes, const Ordering& ordering) const {
         const uint64_t* periods = &periods_[offset / Shadow::kWordBytes];
         return hold(periods, num_bytes, ordering.period()) ||
-               hold(periods, num_bytes, ordering.period_of(current_lane->warp_index));
+               hold(periods, num_bytes, ordering.period_of(current_lane->warp_index)) ||
+               hold(periods, num_bytes, ordering.period_of_thread(current_thread()));
     }
-    // Settles a word for a period, of all warps or of one.
+    // Settles a word for a period, of all warps, of one, or of a thread.
     void add(uint64_t offset, uint64_t period) { periods_[offset / Shadow::kWordBytes] = period; }
     // Forgets the words from one offset to another.
     void remove(uint64_t begin, uint64_t end) {

@@ -11,7 +11,6 @@ namespace paged_interpret {
 // One access.
 struct Record {
     uint32_t stamp;   // see ordering.h
-    uint32_t block;   // its linear index
     uint32_t place;   // in the kernel's library
     uint16_t thread;  // its linear index
     uint8_t mask;     // bytes of the word; 0: no access
@@ -21,10 +20,9 @@ struct Record {
 struct Cell {
     Record write;
     Record reads[2];  // since that write, of different threads, of different warps where there are
-    // Of shared memory, for one block only:
-    uint32_t defined_block;  // from 1
-    uint8_t defined;         // bytes that were written
-    uint8_t in_flight;       // bytes that an asynchronous copy will write
+    // Of shared memory, for the block of that write only:
+    uint8_t defined;    // bytes that were written
+    uint8_t in_flight;  // bytes that an asynchronous copy will write
     // Of a vector of words: they have cells of their own.
     uint8_t is_split;
 };

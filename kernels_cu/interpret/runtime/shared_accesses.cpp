@@ -29,33 +29,21 @@ void Sanitizer::see_shared(const MemoryAccess& access) {
     judge_words(spot, shared_shadow_, offset);
 }
 
-// Both: whole words first, as long as all is right, then what is left or not.
-void Sanitizer::read_shared(uint64_t address, uint64_t num_bytes, const void* place) {
+// Whole words first, as long as all is right, then what is left or not.
+template <bool is_write>
+void Sanitizer::access_shared(uint64_t address, uint64_t num_bytes, const void* place) {
     const uint64_t offset = address - shared_begin_;
     if (has_words(offset, num_bytes) && ordering_.is_simple()) {
         const Record own = record_of(place, Shadow::kWholeWord, false);
         const Ordering::Floors floors = ordering_.floors_of(own.thread);
+        const auto pass = is_write ? &Sanitizer::pass_write : &Sanitizer::pass_read;
         uint64_t done = 0;
-        while (done < num_bytes && pass_read(offset + done, own, floors)) {
+        while (done < num_bytes && (this->*pass)(offset + done, own, floors)) {
             done += Shadow::kWordBytes;
         }
         if (done == num_bytes) return;
     }
-    see_shared(MemoryAccess{address, num_bytes, true, false, place});
-}
-
-void Sanitizer::write_shared(uint64_t address, uint64_t num_bytes, const void* place) {
-    const uint64_t offset = address - shared_begin_;
-    if (has_words(offset, num_bytes) && ordering_.is_simple()) {
-        const Record own = record_of(place, Shadow::kWholeWord, false);
-        const Ordering::Floors floors = ordering_.floors_of(own.thread);
-        uint64_t done = 0;
-        while (done < num_bytes && pass_write(offset + done, own, floors)) {
-            done += Shadow::kWordBytes;
-        }
-        if (done == num_bytes) return;
-    }
-    see_shared(MemoryAccess{address, num_bytes, false, true, place});
+    see_shared(MemoryAccess{address, num_bytes, !is_write, is_write, place});
 }
 
 // As judge_word and remember_read, where all but barriers of whole warps and blocks is left out.
@@ -64,11 +52,12 @@ void Sanitizer::write_shared(uint64_t address, uint64_t num_bytes, const void* p
 __attribute__((always_inline)) inline bool Sanitizer::pass_read(uint64_t offset, const Record& own,
                                  const Ordering::Floors& floors) {
     Cell& cell = shared_shadow_.word(offset);
-    if (cell.defined_block != block_serial_ || cell.defined != Shadow::kWholeWord) return false;
+    if (!ordering_.is_of_this_block(cell.write) || cell.defined != Shadow::kWholeWord) return false;
     if (cell.in_flight != 0 || !floors.are_past(cell.write)) return false;
     Record &a = cell.reads[0], &b = cell.reads[1];
     if (a.mask == 0 || a.thread == own.thread || floors.are_past(a)) {
         a = own;
+        settled_.add(offset, ordering_.period_of_thread(own.thread));
         return true;
     }
     const unsigned first_warp = a.thread / kWarpSize;
@@ -88,7 +77,7 @@ __attribute__((always_inline)) inline bool Sanitizer::pass_read(uint64_t offset,
 __attribute__((always_inline)) inline bool Sanitizer::pass_write(uint64_t offset, const Record& own,
                                   const Ordering::Floors& floors) {
     Cell& cell = shared_shadow_.word(offset);
-    const bool is_first = cell.defined_block != block_serial_;
+    const bool is_first = !ordering_.is_of_this_block(cell.write);
     if (is_first ? offset + Shadow::kWordBytes > end_of_dynamic() : cell.in_flight != 0) {
         return false;
     }
@@ -100,20 +89,19 @@ __attribute__((always_inline)) inline bool Sanitizer::pass_write(uint64_t offset
     }
     cell.write = own;
     cell.reads[0].mask = cell.reads[1].mask = 0;
-    cell.defined_block = block_serial_;
     cell.defined = Shadow::kWholeWord;
     cell.in_flight = 0;
     settled_.remove(offset, offset + Shadow::kWordBytes);
     return true;
 }
 
+template void Sanitizer::access_shared<false>(uint64_t, uint64_t, const void*);
+template void Sanitizer::access_shared<true>(uint64_t, uint64_t, const void*);
+
 // Shared memory: whether a byte was written by this block, or will be by a copy on its way. Returns
 // false where it will: all other conflicts follow from that.
 bool Sanitizer::judge_shared_word(const Spot& spot, Cell& cell, uint8_t mask) {
-    if (cell.defined_block != block_serial_) {
-        cell.defined_block = block_serial_;
-        cell.defined = cell.in_flight = 0;
-    }
+    if (!ordering_.is_of_this_block(cell.write)) cell.defined = cell.in_flight = 0;
     if ((cell.in_flight & mask) != 0) {
         report(FindingKind::copy_in_flight, spot, &cell.write, true);
         return false;

@@ -118,6 +118,13 @@ def test_a_finding_names_operand_index_line_and_threads() -> None:
     assert "z[0]" in found.message
 
 
+def test_a_race_between_blocks_names_both() -> None:
+    (found,) = findings(spec_of(FILL + "\n  z[threadIdx.x] = 1.0f;"))
+    assert (found.kind, found.place.block) == ("global_race", (1, 0, 0))
+    assert found.other is not None
+    assert found.other.block == (0, 0, 0)
+
+
 def test_threads_and_blocks_are_named_by_their_axes() -> None:
     launches = (Launch(entry="k", grid=(1, 2), block=(8, 8)),)
     body = "const int j = blockIdx.y * 64 + threadIdx.y * 8 + threadIdx.x; y[2 * j + 2] = x[j];"
