@@ -17,7 +17,7 @@ ITEM = 2
 """Units of a reference in a list."""
 OBJECT = 24
 """Units of an object, as a short text or a number is, or its text."""
-VISIT = 3 * STEP
+VISIT = 4 * STEP
 """Units of an item of a list that Python, not C, looks at."""
 MAX_DEPTH = 200
 """Of lists in lists: what walks over them uses the stack."""

@@ -14,7 +14,7 @@ def test_what_is_spent_is_gone_until_the_next_rendering() -> None:
     budget = Budget()
     assert budget.spend(UNITS)
     assert budget.spent == UNITS
-    with pytest.raises(SecurityError, match=f"more work than {UNITS} .*--chat-template"):
+    with pytest.raises(SecurityError, match=f"more work than making {UNITS} .*--chat-template"):
         budget.spend(1)
     budget.renew()
     assert budget.spent == 0
