@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -22,14 +22,10 @@ def test_a_shipped_kernel_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_fault_is_printed_and_is_exit_status_1(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    write_mine: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    main(["kernels", "new", "mine", "--op", "copy_blocks"])
-    source = Path("mine.cu").read_text()
     wrong = "  const_cast<long long&>(p.pairs[0]) = 0;\n  const "
-    Path("mine.cu").write_text(source.replace("  const ", wrong, 1))
-    capsys.readouterr()
+    write_mine(lambda text: text.replace("  const ", wrong, 1))
     assert main(["kernels", "check", "mine.cu", "--problem", "tokens1"]) == 1
     printed = lines(capsys)
     assert printed[1].startswith("  FOUND ")
@@ -43,17 +39,14 @@ def test_a_fault_is_printed_and_is_exit_status_1(
 
 
 def test_other_orders_are_the_callers_choice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    write_mine: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    main(["kernels", "new", "mine", "--op", "copy_blocks"])
-    source = Path("mine.cu").read_text()
     first = "__device__ unsigned turn;\n__global__"
     last = (
         "  __syncthreads();\n"
         "  if (atomicAdd(&turn, 1u) == 0) to.start[0] = KV_T(float(threadIdx.x + 1));\n}\n"
     )
-    Path("mine.cu").write_text(source.replace("__global__", first).removesuffix("}\n") + last)
+    write_mine(lambda text: text.replace("__global__", first).removesuffix("}\n") + last)
     check_mine = ["kernels", "check", "mine.cu", "--problem", "float32 D46 BS32 tokens1"]
     assert main([*check_mine, "--orders", "none"]) == 0
     assert main([*check_mine, "--orders", "3"]) == 1

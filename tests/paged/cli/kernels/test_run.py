@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -22,18 +22,9 @@ WRONG = (
 
 @pytest.mark.parametrize(("text", "wrong"), WRONG)
 def test_run_finds_what_is_wrong(
-    text: str,
-    wrong: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    text: str, wrong: str, write_mine: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    main(["kernels", "new", "mine"])
-    source = Path("mine.cu").read_text()
-    assert source.count(text) == 1
-    Path("mine.cu").write_text(source.replace(text, wrong))
-    capsys.readouterr()
+    write_mine(lambda source: source.replace(text, wrong), op="attention")
     assert main(["kernels", "run", "mine.cu", "--problem", "around", "--timeout", "3"]) == 1
     printed = lines(capsys)
     assert printed[1].split()[0] == "FAIL"
@@ -41,13 +32,9 @@ def test_run_finds_what_is_wrong(
 
 
 def test_a_crash_that_was_told_is_not_told_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    write_mine: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    main(["kernels", "new", "mine", "--op", "copy_blocks"])
-    source = Path("mine.cu").read_text()
-    Path("mine.cu").write_text(source.replace("  const ", "  __trap();\n  const ", 1))
-    capsys.readouterr()
+    write_mine(lambda text: text.replace("  const ", "  __trap();\n  const ", 1))
     assert main(["kernels", "run", "mine.cu", "--orders", "natural"]) == 1
     failed = [line for line in lines(capsys) if line.startswith("  FAIL")]
     assert len(failed) > 1
@@ -57,13 +44,9 @@ def test_a_crash_that_was_told_is_not_told_again(
 
 
 def test_a_kernel_that_does_not_end_is_tried_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    write_mine: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    main(["kernels", "new", "mine", "--op", "copy_blocks"])
-    source = Path("mine.cu").read_text()
-    Path("mine.cu").write_text(source.replace("  const ", "  while (true) {}\n  const ", 1))
-    capsys.readouterr()
+    write_mine(lambda text: text.replace("  const ", "  while (true) {}\n  const ", 1))
     assert main(["kernels", "run", "mine.cu", "copy_blocks=simple", "--timeout", "1"]) == 1
     printed = lines(capsys)
     failed = [line for line in printed if line.startswith("  FAIL")]
