@@ -15,6 +15,7 @@ from paged.allocator.window import most_window_blocks
 from paged.cli.byte_size import byte_size, shown
 from paged.cli.command import Action
 from paged.cli.concurrency import max_concurrency
+from paged.cli.model_options import kv_cache_dtype
 from paged.config import CacheConfig
 from paged.engine.group_pools import group_pools
 from paged.engine.llm_config import LLMConfig
@@ -22,7 +23,10 @@ from paged.errors import ConfigError
 from paged.shapes import MODELS, ModelShape, find_shape
 
 WIDTHS = {**DTYPES, "int8": 1}
-"""Types of weights, and their bytes; a KV cache has one of `DTYPES`."""
+"""Types of weights, and their bytes."""
+
+KV_WIDTHS = {**DTYPES, "float8_e4m3fn": 1}
+"""Types of a KV cache, and their bytes: `KV_CACHE_DTYPES`."""
 
 _DEFAULT_LEN = 2048
 _FLOAT32_BYTES = 4
@@ -201,9 +205,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kv-cache-dtype",
-        choices=("auto", *DTYPES),
+        type=kv_cache_dtype,
+        choices=("auto", *KV_WIDTHS),
         default="auto",
-        help="of the KV pool (default: auto)",
+        help="of the KV pool; fp8 is float8_e4m3fn (default: auto)",
     )
 
 
@@ -243,7 +248,7 @@ def _typed(shape: ModelShape, dtype: str, kv_dtype: str) -> ModelShape:
         kv_width = DTYPES.get(dtype, DTYPES["bfloat16"])
         shape = replace(shape, weight_bytes_per_param=WIDTHS[dtype], kv_bytes_per_value=kv_width)
     if kv_dtype != "auto":
-        shape = replace(shape, kv_bytes_per_value=DTYPES[kv_dtype])
+        shape = replace(shape, kv_bytes_per_value=KV_WIDTHS[kv_dtype])
     return shape
 
 

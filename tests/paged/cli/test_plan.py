@@ -13,7 +13,8 @@ from model_zoo.tiny import CONFIG
 from paged.allocator.registry import ALLOCATORS
 from paged.cli.concurrency import max_concurrency
 from paged.cli.main import main
-from paged.cli.plan import MemoryPlan, make_plan
+from paged.cli.plan import KV_WIDTHS, MemoryPlan, make_plan
+from paged.engine.llm_config import KV_CACHE_DTYPES
 from paged.errors import ConfigError
 from paged.shapes import MODELS, find_shape
 from tests.helpers.gguf_files import small_llama, write_model
@@ -93,14 +94,20 @@ def test_narrower_types_leave_more_blocks(capsys: pytest.CaptureFixture[str]) ->
             (),
             ("--dtype", "int8"),
             ("--kv-cache-dtype", "float32"),
+            ("--kv-cache-dtype", "fp8"),
             ("--gpu-memory-utilization", "0.8"),
             ("--block-size", "32"),
         )
     }
-    plain, int8, wide_kv, less, large = blocks.values()
+    plain, int8, wide_kv, narrow_kv, less, large = blocks.values()
     assert int8 > plain > less
     assert wide_kv == plain // 2
+    assert narrow_kv // 2 == plain
     assert large == plain // 2
+
+
+def test_a_cache_is_planned_in_every_type_that_serves() -> None:
+    assert {"auto", *KV_WIDTHS} == set(KV_CACHE_DTYPES)
 
 
 def test_float32_weights_have_a_float32_cache(capsys: pytest.CaptureFixture[str]) -> None:
