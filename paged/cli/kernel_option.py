@@ -17,8 +17,8 @@ def add_kernel_option(parser: ArgumentParser) -> None:
         type=choice,
         default=[],
         metavar="OP=VARIANT",
-        help="serve OP by a kernel that 'paged kernels list' names, by FILE.cu, by 'host' or by "
-        "'reference'; may be repeated (default: each operation's own)",
+        help="serve OP by a kernel that 'paged kernels list' names, by OP=FILE.cu or FILE.cu "
+        "alone, by 'host' or by 'reference'; may be repeated (default: each operation's own)",
     )
 
 

@@ -52,7 +52,8 @@ ADVICE: Mapping[Kind, str] = {
     "crash": "check the pointers, the indices and the recursion of that line",
     "timeout": "find the loop that does not end, or raise the time limit",
     "unwritten_output": "let the grid cover every element, those of empty rows too",
-    "order_dependent": "let results depend on indices alone, not on who comes first",
+    "order_dependent": "let results depend on indices alone, not on who comes first, "
+    "and set local variables before they are read",
 }
 
 
