@@ -12,6 +12,8 @@ from bench.compare import Rival
 from paged.kernel.backends.host import HostConfig, load_host
 
 CACHE_BYTES = 64 << 20
+# A round of a probe is so short that waking a thread counts: the least of so many is a bound.
+NUM_PROBES = 50
 # Vectors of multiply-adds of a thread and round of `paged_host_probe_flops` and `_pairs`.
 PROBE_CHAINS = 12
 

@@ -19,15 +19,15 @@ from typing import Any, cast
 
 import torch
 
-from bench.host_floor import host_floor
+from bench.host_floor import NUM_PROBES, host_floor
 from bench.peers.load import PeerLoad, ragged_load
+from bench.peers.paged_worker import greedy
 from bench.peers.weights import MODEL
 from paged.engine.llm import LLM
 from paged.engine.model_executor import ModelExecutor
 from paged.engine.step_result import ModelStepResult
 from paged.kernel.linear_weight import LinearWeight
 from paged.kernel.tap import watching
-from paged.sampling_params import SamplingParams
 from paged.scheduler.batch import Batch, Finished, StepResult
 from paged.scheduler.scheduler import Scheduler
 
@@ -117,11 +117,7 @@ def clocked(llm: LLM, load: PeerLoad, *, warm_up: PeerLoad) -> StepClock:
     with watching(clock.see):
         for each in (warm_up, load):
             clock.clear()
-            params = [
-                SamplingParams(temperature=0.0, max_tokens=count, ignore_eos=True)
-                for count in each.output_tokens
-            ]
-            llm.generate(each.prompts, params)
+            llm.generate(each.prompts, greedy(each.output_tokens))
     return clock
 
 
@@ -162,9 +158,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         enable_prefix_caching=False,
     )
     rate = host_floor(0, 2.0)
-    before_us = min(rate(3))
+    before_us = min(rate(NUM_PROBES))
     clock = clocked(llm, load, warm_up=load.shortened(WARM_UP_SHARE))
-    macs_per_s = 1e6 / min(before_us, *rate(3))
+    macs_per_s = 1e6 / min(before_us, *rate(NUM_PROBES))
     print("\n".join(lines("with prompts", clock.with_prompts, macs_per_s=macs_per_s)))
     print("\n".join(lines("decode alone", clock.decode, macs_per_s=macs_per_s)))
     return 0

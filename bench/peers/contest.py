@@ -71,6 +71,19 @@ def run_round(asked: Asked, load: PeerLoad) -> float:
     return load.num_output_tokens / answer["seconds"]
 
 
+def measure(result: Result, asked: Asked, *, batch: PeerLoad, single: PeerLoad) -> None:
+    """Run a round that counts: the batch, the single stream, and of ours what bounds either.
+
+    Mutates: result. Raises: as `run_round`.
+    """
+    result.batch_tokens_per_s.append(run_round(asked, batch))
+    result.single_tokens_per_s.append(run_round(asked, single))
+    if result.entry.peer == "paged":
+        floor = asked.ask("floor", **batch.as_dict())
+        result.floor_tokens_per_s.append(1.0 / floor["read_s"])
+        result.bound_tokens_per_s.append(batch.num_output_tokens / floor["compute_s"])
+
+
 def run_contest(
     contestants: Sequence[tuple[Result, Asked]],
     *,
@@ -93,12 +106,7 @@ def run_contest(
 
     def count(result: Result, asked: Asked) -> None:
         time.sleep(pause_s)
-        result.batch_tokens_per_s.append(run_round(asked, batch))
-        result.single_tokens_per_s.append(run_round(asked, single))
-        if result.entry.peer == "paged":
-            floor = asked.ask("floor", **batch.as_dict())
-            result.floor_tokens_per_s.append(1.0 / floor["read_s"])
-            result.bound_tokens_per_s.append(batch.num_output_tokens / floor["compute_s"])
+        measure(result, asked, batch=batch, single=single)
         drawn = f"batch {result.batch_tokens_per_s[-1]:.1f}"
         on_round(f"  {drawn}, single {result.single_tokens_per_s[-1]:.1f} tokens/s")
 

@@ -8,15 +8,13 @@ from typing import Any, cast
 
 import torch
 
-from bench.host_floor import host_floor
+from bench.host_floor import NUM_PROBES, host_floor
 from bench.peers.service import serve_stdin
 from model_zoo.params import ModelParams
 from paged.engine.llm import LLM
 from paged.engine.model_executor import ModelExecutor
 from paged.kernel.linear_weight import LinearWeight
 from paged.sampling_params import SamplingParams
-
-PROBES = 50
 
 
 class PagedContestant:
@@ -31,11 +29,7 @@ class PagedContestant:
         return {name: version(name) for name in ("paged", "torch", "numpy")}
 
     def serve(self, prompts: list[list[int]], output_tokens: list[int]) -> int:
-        params = [
-            SamplingParams(temperature=0.0, max_tokens=count, ignore_eos=True)
-            for count in output_tokens
-        ]
-        outputs = self._llm.generate(prompts, params)
+        outputs = self._llm.generate(prompts, greedy(output_tokens))
         return sum(len(each.outputs[0].tokens) for each in outputs)
 
     def op_floor(self, prompts: list[list[int]], output_tokens: list[int]) -> dict[str, float]:
@@ -48,10 +42,17 @@ class PagedContestant:
         integers = params.lm_head.data.dtype == torch.int8
         tokens = sum(map(len, prompts)) + sum(output_tokens) - len(prompts)
         num_products = products(params, num_tokens=tokens, num_samples=sum(output_tokens))
-        read_us = host_floor(weight_bytes(params), 0.0)(PROBES)
-        compute_us = host_floor(0, 2.0 * num_products, integers=integers)(PROBES)
-        # a probe of arithmetic is so short that waking a thread counts: the least is the bound
+        read_us = host_floor(weight_bytes(params), 0.0)(NUM_PROBES)
+        compute_us = host_floor(0, 2.0 * num_products, integers=integers)(NUM_PROBES)
         return {"read_s": median(read_us) / 1e6, "compute_s": min(compute_us) / 1e6}
+
+
+def greedy(output_tokens: list[int]) -> list[SamplingParams]:
+    """Ask for so many tokens each, with no other end."""
+    return [
+        SamplingParams(temperature=0.0, max_tokens=count, ignore_eos=True)
+        for count in output_tokens
+    ]
 
 
 def weight_bytes(params: ModelParams) -> int:

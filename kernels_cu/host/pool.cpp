@@ -24,8 +24,8 @@ namespace {
 
 // About 4 us, which is less than it takes to sleep and be woken.
 constexpr int kSpins = 128;
-// Then about 20 us more in which whoever else is ready to run goes first: what a model computes on one
-// thread between two loops, attention of one row at most, is over by then.
+// Then about 20 us more in which whoever else is ready to run goes first: what a model computes on
+// one thread between two loops, attention of one row at most, is over by then.
 constexpr int kYields = 16, kSpinsOfYield = 16;
 constexpr uint32_t kOpen = 1u << 31;
 constexpr int kCacheLineBytes = 64;

@@ -86,7 +86,9 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
     def _price_tests(self) -> None:
         tests = self.tests
         self.tests = {
-            name: _priced(test, template_prices.TESTS.get(name, _nothing), self._budget)
+            name: _priced(
+                test, template_prices.TESTS.get(name, template_prices.no_price), self._budget
+            )
             for name, test in tests.items()
         }
 
@@ -225,10 +227,6 @@ class _Namespace(Namespace):
 
     def __repr__(self) -> str:
         return "<Namespace>"
-
-
-def _nothing(_budget: Budget, _value: object, *_args: object) -> None:
-    pass
 
 
 def _to_json(

@@ -37,8 +37,8 @@ _BRACES = re.compile(
 _FIELD_CHARACTERS = 512
 
 
-def _nothing(_budget: Budget, _value: object, *_args: object, **_options: object) -> None:
-    """Pay no more than for any call, and for its arguments."""
+def no_price(_budget: Budget, _value: object, *_args: object, **_options: object) -> None:
+    """Pay no more than for any call and its arguments, which is paid already."""
 
 
 def _read(budget: Budget, text: str, *_args: object) -> None:
@@ -207,18 +207,18 @@ METHODS: Mapping[type, Mapping[str, Price]] = {
         **dict.fromkeys(("removeprefix", "removesuffix"), _read),
         **dict.fromkeys(("isdigit", "isalpha", "isalnum", "isnumeric", "isspace"), _read),
         **dict.fromkeys(("isupper", "islower", "isdecimal"), _read),
-        **dict.fromkeys(("startswith", "endswith"), _nothing),
+        **dict.fromkeys(("startswith", "endswith"), no_price),
         **dict.fromkeys(("split", "rsplit"), _split),
         **{"splitlines": _splitlines, "replace": _replace, "join": _join, "format": _braces},
     },
-    dict: dict.fromkeys(("get", "keys", "values", "items"), _nothing),
+    dict: dict.fromkeys(("get", "keys", "values", "items"), no_price),
     list: dict.fromkeys(("index", "count"), _compared),
     tuple: dict.fromkeys(("index", "count"), _compared),
 }
 
 FILTERS: Mapping[str, Price] = {
-    **dict.fromkeys(("default", "d", "first", "last", "length", "count", "abs"), _nothing),
-    "items": _nothing,
+    **dict.fromkeys(("default", "d", "first", "last", "length", "count", "abs"), no_price),
+    "items": no_price,
     **dict.fromkeys(("map", "select", "reject", "selectattr", "rejectattr"), _each),
     **dict.fromkeys(("upper", "lower", "capitalize"), _cased),
     **dict.fromkeys(("string", "safe"), _as_text),
